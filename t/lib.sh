@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034
-# What tests in bash share: TAP output, limits, a scratch folder that goes away, and mpirun of either MPI.
+# Shared by the tests in bash: TAP output, time limits, a scratch folder, and mpirun of both MPI
+# implementations.
 #
-# Use:   . "$(dirname "$0")/../lib.sh"
-#        run 20 "$REGTRACE" --help; is "$status" 0 "help exits with 0"; like "$out" 'Usage' "help shows usage"
-#        done_testing
-# Each test runs alone: bash t/tools/help.t, or prove t/tools/help.t, with REGTRACE_BUILD naming the build
-# folder where it is not ./ or _build. Needs bash; checks are counted in the shell that sourced this, so do not
+# Use:
+#   . "$(dirname "$0")/../lib.sh"
+#   run 20 "$REGTRACE" --help; is "$status" 0 "help exits with 0"
+#   like "$out" 'Usage' "help shows usage"
+#   done_testing
+#
+# Each test runs alone: `bash t/tools/help.t` or `prove t/tools/help.t`. REGTRACE_BUILD names the
+# build folder unless it is ./ or _build. The shell that sources this file counts the checks: do not
 # call them in a subshell or at the end of a pipe.
 #
-# Set here: REGTRACE_SOURCE, REGTRACE_BUILD, LIBREGTRACE, REGTRACE, REGTRACE_WRITER_PROGRAM, APPS, PYTHON, T.
+# Sets REGTRACE_SOURCE, REGTRACE_BUILD, LIBREGTRACE, REGTRACE, REGTRACE_WRITER_PROGRAM, APPS, PYTHON
+# and T.
 set -u
 export LC_ALL=C
 
@@ -31,21 +36,23 @@ REGTRACE_WRITER_PROGRAM=$REGTRACE_BUILD/writer/regtrace-writer
 APPS=$REGTRACE_BUILD/t/apps
 PYTHON=$(sed -n 's/^S\["PYTHON3"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 export REGTRACE_SOURCE REGTRACE_BUILD
-# Nothing of the caller's own settings may steer a test.
+# The caller's own settings must not affect a test.
 unset LD_PRELOAD REGTRACE_CONTROL REGTRACE_DIR REGTRACE_RUN REGTRACE_DEFAULT_START
-# Open MPI refuses root, counts cores, and looks for InfiniBand; tests want none of it.
+# Open MPI refuses to run as root, limits ranks to the cores, and looks for InfiniBand. Tests need
+# all three switched off.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl='^openib'
 export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_btl_vader_single_copy_mechanism=none
 
-# T: scratch folder of this test. Streams go to a folder of their own in memory, so that what a test leaves there is seen.
+# T: the scratch folder of this test. Streams have a separate folder in memory, so that done_testing
+# finds streams that a test leaves behind.
 T=$(mktemp -d "${TMPDIR:-/tmp}/regtrace-test.XXXXXX") || exit 99
 rt_streams=$(mktemp -d /dev/shm/regtrace-test.XXXXXX 2>/dev/null) || rt_streams=$(mktemp -d "$T/shm.XXXXXX")
 export REGTRACE_SHM=$rt_streams
 leaves_streams=0 # a test that kills writers sets 1
 rt_count=0 rt_failed=0 rt_planned='' rt_finished=0 rt_pids=()
-# The limits in seconds below end a test that hangs. They do not decide whether a test passes, so
-# this factor makes them longer, for busy machines.
+# The limits in seconds below end a test that hangs. They do not decide whether a test passes. This
+# factor multiplies them, for busy machines.
 rt_patience=${REGTRACE_TEST_PATIENCE:-10}
 
 rt_cleanup() {
@@ -53,7 +60,7 @@ rt_cleanup() {
     trap - EXIT
     for pid in "${rt_pids[@]}"; do kill -9 "$pid" 2>/dev/null; done
     rm -rf "$T" "$rt_streams"
-    # A test that ends before done_testing has failed, whatever its last command said.
+    # A test that ends before done_testing has failed, even if its last command exited with 0.
     [ "$rt_finished" = 1 ] || { echo "Bail out! the test ended early (status $rc)"; [ "$rc" != 0 ] || rc=99; }
     exit "$rc"
 }
@@ -64,7 +71,7 @@ trap 'exit 143' TERM
 plan() { rt_planned=$1; echo "1..$1"; }
 diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
 
-# ok STATUS NAME: passes where STATUS is 0. Use as: command; ok $? "name".
+# ok STATUS NAME: passes if STATUS is 0. Use as: command; ok $? "name".
 ok() {
     rt_count=$((rt_count + 1))
     if [ "$1" = 0 ]; then
@@ -77,7 +84,7 @@ ok() {
     return 1
 }
 
-# ok_run NAME COMMAND...: passes where the command exits with 0; its output is shown where it does not.
+# ok_run NAME COMMAND...: passes if the command exits with 0; otherwise shows its output.
 ok_run() {
     local name=$1 output rc
     shift
@@ -86,7 +93,7 @@ ok_run() {
     ok "$rc" "$name" || { diag "$(printf '%s' "$output" | tail -n 40)"; return 1; }
 }
 
-# is GOT WANT NAME: the same text.
+# is GOT WANT NAME: passes if both texts are the same.
 is() {
     if [ "$1" = "$2" ]; then ok 0 "$3"; return 0; fi
     ok 1 "$3"
@@ -95,7 +102,7 @@ is() {
     return 1
 }
 
-# isnt GOT OTHER NAME: different text.
+# isnt GOT OTHER NAME: passes if the texts differ.
 isnt() {
     if [ "$1" != "$2" ]; then ok 0 "$3"; return 0; fi
     ok 1 "$3"
@@ -103,7 +110,7 @@ isnt() {
     return 1
 }
 
-# like TEXT ERE NAME, unlike TEXT ERE NAME: some line matches (none does).
+# like TEXT ERE NAME: passes if some line matches. unlike TEXT ERE NAME: passes if no line does.
 like() {
     if grep -qE -e "$2" <<<"$1"; then ok 0 "$3"; return 0; fi
     ok 1 "$3"
@@ -119,20 +126,20 @@ unlike() {
     return 1
 }
 
-# skip NAME REASON: one test that cannot run here; the reason is in every summary.
+# skip NAME REASON: reports one test that cannot run here. Every summary shows the reason.
 skip() {
     rt_count=$((rt_count + 1))
     echo "ok $rt_count - $1 # SKIP ${2:?skip needs a reason}"
 }
 
-# skip_all REASON: nothing of this file can run here.
+# skip_all REASON: ends this file, because none of its tests can run here.
 skip_all() {
     echo "1..0 # SKIP $1"
     rt_finished=1
     exit 0
 }
 
-# done_testing: prints the plan if there was none, looks for streams left behind, ends the test.
+# done_testing: fails if streams are left behind, prints the plan if there was none, ends the test.
 done_testing() {
     local i=0
     if [ "$leaves_streams" = 0 ]; then
@@ -177,10 +184,10 @@ run() {
     err=$(tr -d '\0' <"$T/.err")
 }
 
-# kill_at_end PID: a process of ours that must not outlive the test.
+# kill_at_end PID: kills this process of the test when the test ends.
 kill_at_end() { rt_pids+=("$1"); }
 
-# wait_for SECONDS COMMAND...: until the command succeeds; 1 where it never did.
+# wait_for SECONDS COMMAND...: repeats the command until it succeeds; returns 1 if it never does.
 wait_for() {
     local end=$((SECONDS + $1 * rt_patience))
     shift
@@ -190,10 +197,10 @@ wait_for() {
     done
 }
 
-# have_mpi openmpi|mpich: its mpirun is here and the mini-applications were built for it.
+# have_mpi openmpi|mpich: succeeds if its mpirun exists and its mini-applications are built.
 have_mpi() { [ -x "$APPS/stencil.$1" ] && command -v "mpirun.$1" >/dev/null; }
 
-# mpis: the MPI implementations to test with, one a line.
+# mpis: prints the MPI implementations to test with, one a line.
 mpis() {
     local m
     for m in openmpi mpich; do
@@ -201,8 +208,9 @@ mpis() {
     done
 }
 
-# mpirun_for openmpi|mpich N [VAR=VALUE]... PROGRAM [ARGUMENT]...: N ranks here, more than cores allowed. The
-# variables reach the ranks only, not mpirun itself. rt_limit: seconds, 120 unless set.
+# mpirun_for openmpi|mpich N [VAR=VALUE]... PROGRAM [ARGUMENT]...: runs N ranks on this machine,
+# more than its cores if need be. The variables reach the ranks, not mpirun. rt_limit: seconds, 120
+# unless set.
 mpirun_for() {
     local mpi=$1 n=$2 env=()
     shift 2

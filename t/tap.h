@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A small TAP producer for tests in C: one header, no library, safe to use from one thread. */
+ * A small TAP producer for tests in C: one header, no library. Call it from one thread only. */
 #ifndef REGTRACE_T_TAP_H
 #define REGTRACE_T_TAP_H
 
@@ -13,8 +13,8 @@
 
 static int tap_count, tap_failed, tap_planned = -1;
 
-/* How many times slower than the machine the program runs (under valgrind): waits are to be that much more patient, loops
- * that much shorter. */
+/* Returns how many times slower than the machine the program runs (under valgrind). Tests multiply
+ * their waits by it and divide their loops by it. */
 static inline int slowdown(void)
 {
     const char *text = getenv("REGTRACE_TEST_SLOWDOWN");
@@ -22,7 +22,7 @@ static inline int slowdown(void)
     return times > 1 ? times : 1;
 }
 
-/* Say the number of tests first; done_testing() then checks it. */
+/* Declares the number of tests, before the first; done_testing() then checks it. */
 static inline void plan(int n)
 {
     tap_planned = n;
@@ -77,14 +77,14 @@ static inline bool is_u64(uint64_t got, uint64_t want, const char *name)
     return got == want;
 }
 
-/* A test that cannot run here: visible in every summary. */
+/* Reports a test that cannot run here. Every summary shows the reason. */
 static inline void skip(const char *name, const char *why)
 {
     printf("ok %d - %s # SKIP %s\n", ++tap_count, name, why);
     fflush(stdout);
 }
 
-/* Call last: prints the plan if there was none; the value for main to return. */
+/* Prints the plan if there was none; returns the exit status for main(). Call it last. */
 static inline int done_testing(void)
 {
     if (tap_planned < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mini-application: nearly every kind of MPI call once, each logged by the program itself (comm.h).
+ * Mini-application: makes nearly every kind of MPI call once and logs each call itself (comm.h).
  *
- * comm [FOLDER]   MPI-IO calls are made on a file in FOLDER only if it is given.
- * Prints one number a section, which depends on the number of ranks alone. */
+ * comm [FOLDER]: makes MPI-IO calls, on a file in FOLDER, only if FOLDER is given. Prints one
+ * number a section. The number depends on the number of ranks alone. */
 #include "comm.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void log_open(int rank)
         perror(path);
 }
 
-/* Sums the ranks' numbers at rank 0, by calls that are logged like all others. */
+/* Sums the ranks' numbers at rank 0. Its calls are logged as all others are. */
 static void report(struct comm_app *app, const char *section)
 {
     long sum = 0;
@@ -62,7 +62,8 @@ static void report(struct comm_app *app, const char *section)
     app->check = 0;
 }
 
-/* Called by MPI inside MPI_Finalize, since the attribute hangs on MPI_COMM_SELF; it calls MPI itself. */
+/* MPI calls this inside MPI_Finalize, since the attribute belongs to MPI_COMM_SELF. It calls MPI
+ * itself. */
 static int delete_at_end(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     int flag, size;
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
     struct comm_app app = {.comm = MPI_COMM_WORLD};
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
-    /* Not logged, like MPI_Init: the log's name needs the rank. */
+    /* Not logged, like MPI_Init: the name of the log needs the rank. */
     PMPI_Comm_rank(MPI_COMM_WORLD, &app.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &app.size);
     app.left = (app.rank + app.size - 1) % app.size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mini-application comm: all collectives, blocking and not, with equal counts, counts by rank and types by rank,
- * on the world, a duplicate, a half and an intercommunicator; user operators that call MPI. */
+ * Mini-application comm: all collectives, blocking and nonblocking, with equal counts, counts by
+ * rank and types by rank. It calls them on the world, a duplicate, a half and an intercommunicator,
+ * and defines operators that call MPI. */
 #include "comm.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ static int counts[RANKS_MAX], at[RANKS_MAX], bytes_at[RANKS_MAX], ones[RANKS_MAX
 static int in[2 * RANKS_MAX], out[2 * RANKS_MAX];
 static MPI_Datatype types[RANKS_MAX];
 
-/* A user's operator that calls MPI, as libraries do. */
+/* An operator that calls MPI, as operators of libraries do. */
 static void add(void *a, void *b, int *n, MPI_Datatype *type)
 {
     int bytes;
@@ -34,7 +35,8 @@ static void fold(struct comm_app *app, int n)
         app->check = (app->check * 31 + out[i]) % 1000003;
 }
 
-/* F(blocking name, peer, bytes, arguments without the communicator); comm and request are added. */
+/* Makes each collective call once on app->comm. BOTH() takes the arguments without communicator and
+ * request and adds these. */
 static void each(struct comm_app *app, int nonblocking)
 {
     int n = app->size, root = n - 1, mine = app->rank == root;
@@ -112,7 +114,7 @@ static void user_operator(struct comm_app *app)
     LOG_CALL(MPI_Op_create)(add, 1, &op);
     LOG_CALL(MPI_Op_commutative)(op, &commutes);
     fill(app);
-    /* Without messages: how often a library calls the operator is known. */
+    /* This call sends no messages, so the number of calls of the operator is known. */
     LOG_BYTES(MPI_Reduce_local, 8)(in, out, 2, MPI_INT, op);
     fold(app, 2);
     LOG_CALL(MPI_Op_free)(&op);

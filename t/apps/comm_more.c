@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mini-application comm: communicators made in every way, neighbourhoods, requests of windows, external packing, and the many
- * calls of files. */
+ * Mini-application comm: all ways to make communicators, neighbourhood collectives, requests of
+ * windows, external packing, and the many calls for files. */
 #include "comm.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void communicators(struct comm_app *app)
     LOG_CALL(MPI_Comm_free)(&made);
 }
 
-/* On a ring: two neighbours each. Bytes are those for one of them. */
+/* On a ring each rank has two neighbours. The logged bytes are those for one neighbour. */
 static void neighbours(struct comm_app *app)
 {
     MPI_Comm ring;
@@ -65,7 +65,9 @@ static void neighbours(struct comm_app *app)
     LOG_CALL(MPI_Ineighbor_alltoallv)
     (in, counts, places, MPI_INT, out, counts, places, MPI_INT, ring, &request);
     LOG_CALL(MPI_Wait)(&request, MPI_STATUS_IGNORE);
-    for (int i = 0; i < 6; i++) /* which of two ranks' messages is whose is not defined */
+    /* With two ranks both neighbours are the same rank, and the order of its two messages is not
+     * defined: count the values only. */
+    for (int i = 0; i < 6; i++)
         app->check += out[i] > 0;
     LOG_CALL(MPI_Comm_free)(&ring);
 }
@@ -185,7 +187,7 @@ static void file_together(struct comm_app *app, MPI_File file)
 
 void more_file_calls(struct comm_app *app, MPI_File file)
 {
-    LOG_CALL(MPI_Barrier)(app->comm); /* what others read stood where rank 0 writes */
+    LOG_CALL(MPI_Barrier)(app->comm); /* rank 0 writes where other ranks have read */
     file_alone(app, file);
     file_together(app, file);
 }

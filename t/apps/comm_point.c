@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mini-application comm: point-to-point calls, each around the ring, so that one rank suffices. */
+ * Mini-application comm: point-to-point calls. Each goes around the ring, so that one rank
+ * suffices. */
 #include "comm.h"
 
 #include <stdlib.h>
 
 #define TAG 10
 
-/* A receive from the left is posted, `value` arrives there, and the wait for it is logged. */
+/* receive_post() posts a receive from the left neighbour into `*room`; receive_wait() waits for it,
+ * logs its completion and folds the value into app->check. */
 static void receive_post(struct comm_app *app, int *room, int tag, MPI_Request *request)
 {
     *room = -1;
@@ -28,7 +30,7 @@ static void blocking_sends(struct comm_app *app)
     MPI_Request request;
 #define SEND_AROUND(function, tag)                                                                 \
     receive_post(app, &room, tag, &request);                                                       \
-    LOG_CALL(MPI_Barrier)(app->comm); /* a ready send needs its receive posted */                  \
+    LOG_CALL(MPI_Barrier)(app->comm); /* a ready send needs a posted receive */                    \
     LOG(function, app->right, tag, 4)(&value, 1, MPI_INT, app->right, tag, app->comm);             \
     receive_wait(app, &room, tag, &request)
     SEND_AROUND(MPI_Send, TAG);
@@ -70,7 +72,7 @@ static void nonblocking_sends(struct comm_app *app)
 #undef ISEND_AROUND
 }
 
-/* Blocking receives with wildcards, probes, matched probes. */
+/* Makes blocking receives with wildcards, probes and matched probes. */
 static void receives(struct comm_app *app)
 {
     double data[6] = {app->rank, 1, 2, 3, 4, 5}, room[8] = {0};
@@ -114,7 +116,7 @@ static void receives(struct comm_app *app)
     app->check += n + (long)room[2];
 }
 
-/* Every way to wait and to test, on `count` receives with one send each. */
+/* Completes COUNT receives, with one send each, by every kind of wait and test. */
 static void completions(struct comm_app *app)
 {
     enum { COUNT = 3 };
@@ -207,7 +209,7 @@ static void persistent(struct comm_app *app)
     LOG_CALL(MPI_Buffer_detach)(&detached, &bytes);
 }
 
-/* A receive that nobody sends to, and messages to and from nobody. */
+/* Cancels a receive that no rank sends to; receives from MPI_PROC_NULL. */
 static void cancelled(struct comm_app *app)
 {
     int room = 7, flag = 0;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mini-application: emits numbered marks as fast as it can and notes each number in a file AFTER its call has returned,
- * so that whoever kills it knows what must have been recorded.
+ * Mini-application: emits numbered marks as fast as it can. It writes each number to a file AFTER
+ * the mark's call has returned, so that a test that kills the program knows which marks must have
+ * been recorded.
  *
- * emit [COUNT [THREADS]]   marks per thread (0, the default: until killed), threads (1).
- * EMIT_LOG=FILE: thread T of rank R writes its last number, 8 bytes native, to FILE.R.T at offset 0 by pwrite.
- * Marks are regtrace_mark_set(7, number) with numbers 1, 2, 3, ... in each thread. Every 1000th is a region
- * "emit" begun and ended instead. EMIT_PAUSE=N: sleeps N microseconds after each 64 marks. */
+ * emit [COUNT [THREADS]]: marks per thread (default 0: until killed), threads (default 1).
+ * - EMIT_LOG=FILE: thread T of rank R writes its last number to FILE.R.T: 8 bytes, native byte
+ *   order, at offset 0, by pwrite.
+ * - EMIT_PAUSE=N: sleeps N microseconds after each 64 marks.
+ *
+ * Marks are regtrace_mark_set(7, number) with numbers 1, 2, 3, ... in each thread. After each
+ * 1000th mark the thread also begins and ends the region "emit". */
 #include "regtrace.h"
 
 #include <fcntl.h>

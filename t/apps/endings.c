@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Mini-application: ends, or starts other processes, in the way that its argument names.
  *
- * endings WAY [RANK]   after some MPI calls rank RANK (0 unless given) does WAY; the others go on to a barrier where
- * the way allows it. What is printed, and the exit status, depend on WAY alone. `endings list` names the ways. */
+ * endings WAY [RANK]: after some MPI calls rank RANK (default 0) does WAY. The other ranks go on to
+ * a barrier if WAY allows that. Output and exit status depend on WAY alone. `endings list` prints
+ * the ways. */
 #include <errno.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 extern char **environ;
 static char *self;
 
-/* --- that end the process --------------------------------------------------------------------------- */
+/* --- Ways that end the process --- */
 
 static void end_exit(void)
 {
@@ -78,7 +79,8 @@ static void end_exec(void)
     _exit(1);
 }
 
-/* This program again, which then makes MPI calls as a singleton, if the launcher's environment lets it: so without MPI. */
+/* Executes this program again. The new image makes no MPI calls: whether it could make them as a
+ * singleton depends on the launcher's environment. */
 static void end_exec_self(void)
 {
     char *arguments[] = {self, (char *)"child", NULL};
@@ -114,7 +116,7 @@ static void end_exit_in_thread(void)
     pthread_join(t, NULL);
 }
 
-/* --- that go on ------------------------------------------------------------------------------------- */
+/* --- Ways after which the process goes on --- */
 
 static void shown(const char *what, int status)
 {
@@ -135,7 +137,7 @@ static void waited(const char *what, pid_t child)
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     shown(what, status);
-    /* Whoever waits for any child must find no other one. */
+    /* A program that waits for any child must find only the children that it made. */
     if (wait(&status) != -1 || errno != ECHILD)
         printf("%s: a child that nobody made\n", what);
 }
@@ -263,7 +265,8 @@ static void do_daemon(void)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        /* nochdir; standard descriptors on /dev/null */
+        /* The first argument is nochdir. The second directs the standard descriptors to
+         * /dev/null. */
         _exit(daemon(1, 0) != 0);
     }
     waited("daemon's parent", child);
@@ -276,7 +279,7 @@ static void do_nothing(void)
 static const struct way {
     const char *name;
     void (*act)(void);
-    int goes_on; /* 1: back to MPI_Finalize; 2: returns from main without it */
+    int goes_on; /* 1: main calls MPI_Finalize; 2: main returns without it */
 } ways[] = {
     {"none", do_nothing, 1},
     {"no_finalize", do_nothing, 2},
@@ -312,7 +315,7 @@ static int usage(FILE *out, int status)
     return status;
 }
 
-/* A few calls, so that there is something to lose. */
+/* Makes a few calls, so that there are events that the ending could lose. */
 static void some_calls(int rank, int size)
 {
     for (int i = 0; i < 50; i++) {

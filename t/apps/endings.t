@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# However a rank ends, and whatever processes it starts: output and exit status are the same with and without tracing, and
-# each rank that recorded has its file, closed and consistent.
+# However a rank ends, and whichever processes it starts, output and exit status are the same with
+# and without tracing, and each rank that recorded has a closed, consistent file.
 . "$(dirname "$0")/../lib.sh"
 
 [ -n "$(mpis)" ] || skip_all "no MPI"
 
-# Ways after which the program goes on. After the others the launcher kills the other ranks, and what it then says, and which
-# output it still forwards, is a race of its own: there one rank is compared, whose output goes to a file.
+# Ways after which the program goes on. After the other ways the launcher kills the other ranks. Its
+# own messages then, and the output that it still forwards, depend on timing: so for those ways the
+# test compares one rank, whose output goes to a file.
 goes_on=' none fork vfork spawn system popen failing_exec threads signals daemon '
 
-# outcome MPI RANKS WAY [VAR=VALUE]...: status and what the program itself printed.
+# outcome MPI RANKS WAY [VAR=VALUE]...: prints the exit status and the program's own output.
 outcome() {
     local mpi=$1 ranks=$2 way=$3
     shift 3
@@ -20,7 +21,7 @@ outcome() {
     printf '%s\n' "$status" "$(cat "$T/printed")"
 }
 
-# all_closed FOLDER: no file is open any more; h5py opens each plainly.
+# all_closed FOLDER: succeeds if no file is open any more, that is, if h5py can open each.
 all_closed() {
     "$PYTHON" - "$1" <<'END'
 import glob, sys, h5py
@@ -38,7 +39,8 @@ for mpi in openmpi mpich; do
         bare=$(outcome $mpi $ranks "$way")
         like "$bare" '^before$' "$way under $mpi: the bare program gets there"
         traced=$(outcome $mpi $ranks "$way" LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$folder")
-        # A launcher's own status may differ now and then: MPICH's was seen to be 1 instead of what MPI_Abort was given, once in thousands.
+        # A launcher's own status differs now and then: once in thousands of runs MPICH's was 1
+        # instead of the argument of MPI_Abort.
         for again in 1 2 3 4; do
             [ "$traced" != "$bare" ] || break
             diag "$way under $mpi: bare ${bare//$'\n'/ }, traced ${traced//$'\n'/ }; the bare program once more ($again)"
@@ -46,7 +48,8 @@ for mpi in openmpi mpich; do
         done
         is "$traced" "$bare" "$way under $mpi: the same status and output"
         if [ $ranks = 1 ]; then
-            # Again with a second rank, whose file must be closed too. Elsewhere: the first run's writer may still be at work.
+            # Run again with a second rank, whose file must be closed too. Use another folder: the
+            # first run's writer may still be at work.
             folder=$folder.2
             outcome $mpi 2 "$way" LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$folder" >/dev/null
         fi

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mini-application, MPI and OpenMP: threads compute, the main one communicates (MPI_THREAD_FUNNELED), and, where the
- * library allows it, all threads do (MPI_THREAD_MULTIPLE).
+ * Mini-application with MPI and OpenMP. Threads compute and the main thread communicates
+ * (MPI_THREAD_FUNNELED); if the library allows it, all threads communicate (MPI_THREAD_MULTIPLE).
  *
- * hybrid [STEPS]   Output depends on arguments, ranks and OMP_NUM_THREADS (2 unless set) alone. */
+ * hybrid [STEPS]: the output depends only on the argument, the ranks and OMP_NUM_THREADS (default
+ * 2). */
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static long compute(int step)
     return sum;
 }
 
-/* Each thread passes a number around the ring of its own kind. */
+/* Each thread passes a number around the ring of the threads with its number, which is the tag. */
 static long all_threads_talk(int rank, int size)
 {
     long total = 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mini-application compiled with -finstrument-functions: foo and bar, which calls itself, with known numbers of calls.
+ * Mini-application compiled with -finstrument-functions: foo and bar, which calls itself, with
+ * known numbers of calls.
  *
- * instrumented [ROUNDS [DEPTH]]   Each round calls foo once; foo calls bar(DEPTH), which calls itself DEPTH times.
- * So foo is entered ROUNDS times and bar ROUNDS * (DEPTH + 1) times, with ROUNDS outermost instances.
- * With "jump" as third argument every bar(0) leaves by longjmp to foo. Prints the counts that it made itself. */
+ * instrumented [ROUNDS [DEPTH [jump]]]: each round calls foo once. foo calls bar(DEPTH), which
+ * calls itself DEPTH times. So foo is entered ROUNDS times and bar ROUNDS * (DEPTH + 1) times, with
+ * ROUNDS outermost instances. With "jump" every bar(0) returns to foo by longjmp. The program
+ * prints its own counts. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

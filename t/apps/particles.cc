@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mini-application in C++: particles move between ranks; exceptions are thrown and caught through frames that made MPI
-// calls, threads talk at MPI_THREAD_MULTIPLE.
+// Mini-application in C++: particles move between ranks. Exceptions are thrown and caught through
+// frames that made MPI calls; threads communicate at MPI_THREAD_MULTIPLE.
 //
-// particles [STEPS [PARTICLES]]   Output depends on arguments and ranks alone.
+// particles [STEPS [PARTICLES]]: the output depends only on the arguments and the ranks.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +20,7 @@ struct Particle {
     std::int64_t id, position, speed;
 };
 
-// Thrown by a particle that runs into the wall; the catcher turns it around.
+// A particle that runs into the wall throws this; the catcher turns the particle around.
 class Collision : public std::runtime_error
 {
   public:
@@ -31,7 +31,7 @@ class Collision : public std::runtime_error
     std::int64_t wall;
 };
 
-// Leaves a mark in the trace and in the count when a frame is left, normally or by an exception.
+// Counts active frames in `depth`, and calls MPI when a frame is left, normally or by an exception.
 class Frame
 {
   public:
@@ -42,7 +42,8 @@ class Frame
     ~Frame()
     {
         --depth;
-        MPI_Initialized(&flag); // an MPI call while an exception unwinds
+        // an exception may be unwinding here
+        MPI_Initialized(&flag);
     }
     Frame(const Frame &) = delete;
     Frame &operator=(const Frame &) = delete;
@@ -52,7 +53,7 @@ class Frame
     int flag = 0;
 };
 
-constexpr std::int64_t width = 1000; // of one rank's part
+constexpr std::int64_t width = 1000; // width of one rank's part
 
 void move(Particle &p, std::int64_t end, int &depth)
 {
@@ -108,7 +109,7 @@ int step(std::vector<Particle> &mine, int rank, int size, int tag, int &depth)
     return collisions;
 }
 
-// Threads that talk at once, each with its own tag; 0 where the library does not allow it.
+// Several threads communicate at once, each with its own tag.
 long talk(int rank, int size)
 {
     constexpr int threads = 3, rounds = 20;

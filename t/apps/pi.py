@@ -19,7 +19,7 @@ def main():
     gathered = world.gather(mine, root=0)
     MPI.Pcontrol(0)
     message = world.sendrecv({"rank": rank}, dest=(rank + 1) % size, source=(rank - 1) % size)
-    # An attribute of MPI_COMM_SELF whose callback mpi4py runs inside MPI_Finalize.
+    # mpi4py runs this attribute's callback inside MPI_Finalize.
     keyval = MPI.Comm.Create_keyval(delete_fn=lambda comm, key, value: None)
     MPI.COMM_SELF.Set_attr(keyval, "kept")
     if rank == 0:

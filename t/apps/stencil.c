@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mini-application: Jacobi iterations on a 2D grid with halo exchange, its phases marked by MPI_Pcontrol.
+ * Mini-application: Jacobi iterations on a 2D grid with halo exchange. MPI_Pcontrol marks its
+ * phases.
  *
- * stencil [PHASES [ITERATIONS [CELLS]]]   default 3 phases of 20 iterations on 64 x 64 cells a rank.
- * Each phase: MPI_Pcontrol(1, "solve"), the iterations, MPI_Pcontrol(0, "solved"), then the residual over all ranks.
- * Output depends on arguments and ranks alone. An iteration is 4 Irecv, 4 Isend, 1 Waitall and 1 Allreduce. */
+ * stencil [PHASES [ITERATIONS [CELLS]]]: default 3 phases of 20 iterations on 64 x 64 cells a rank.
+ *
+ * Each phase: MPI_Pcontrol(1, "solve"), the iterations, MPI_Pcontrol(0, "solved"), then the
+ * residual over all ranks. The output depends only on the arguments and the ranks. An iteration
+ * makes 4 Irecv, 4 Isend, 1 Waitall and 1 Allreduce. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -62,7 +65,8 @@ static void grid_destroy(struct grid *g)
     MPI_Comm_free(&g->comm);
 }
 
-/* The cell at distance k along a side: the outermost inner one, or the halo one beyond it. */
+/* Returns the cell at distance `k` along a side: the outermost inner cell (`halo` 0) or the halo
+ * cell beyond it (`halo` 1). */
 static double *cell(struct grid *g, int side, int k, int halo)
 {
     int last = g->cells + halo, first = 1 - halo;
@@ -93,7 +97,7 @@ static void exchange(struct grid *g)
                 *cell(g, side, k, 1) = g->receive[side][k - 1];
 }
 
-/* One sweep; the largest change on this rank. */
+/* Does one sweep; returns the largest change on this rank. */
 static double sweep(struct grid *g)
 {
     double largest = 0;
@@ -147,7 +151,7 @@ int main(int argc, char **argv)
         for (int i = 1; i <= cells; i++)
             for (int j = 1; j <= cells; j++)
                 mine += g.now[i * g.stride + j];
-        /* One order of additions whatever the library's algorithm: ranks send, rank 0 adds. */
+        /* Rank 0 adds in rank order, so that the sum does not depend on the library's algorithm. */
         double *all = rank == 0 ? allocate((size_t)size) : NULL;
         MPI_Gather(&mine, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, 0, g.comm);
         for (int r = 0; r < size && rank == 0; r++)

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Output, errors and exit status of the mini-applications are the same with and without tracing, under each MPI; and what was
-# recorded passes `regtrace check`.
+# Output, errors and exit status of the mini-applications are the same with and without tracing,
+# under each MPI; and the recorded files pass `regtrace check`.
 . "$(dirname "$0")/../lib.sh"
 
 control='start:pcontrol:solve,stop:pcontrol:solved,repeat'
 
-# compare MPI RANKS NAME PROGRAM [ARGUMENT]...: bare, with windows, and as one whole window.
+# compare MPI RANKS NAME PROGRAM [ARGUMENT]...: runs the program bare, with windows, and as one
+# window.
 compare() {
     local mpi=$1 ranks=$2 name="$3, $2 ranks, $1" bare_out bare_err bare_status way folder set=()
     shift 3

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program started apart: what it has, and that the one that started it sees nothing of it. */
+ * Tests apart_start(): the state of the program that it starts; and that the calling process gets
+ * no child, no SIGCHLD and no change of its own state. */
 #include "base/toolkit/apart.h"
 #include "t/tap.h"
 
@@ -40,7 +41,8 @@ static const char *line_of(FILE *f)
     return text;
 }
 
-/* Its output is read to the end: it holds nothing else of the pipe. */
+/* Reads the program's output up to end of file, which comes only when no process holds the pipe's
+ * write end. */
 static void test_started(struct wish *w)
 {
     int ends[2], extra = open("/", O_RDONLY); /* not CLOEXEC: only apart_exec() closes it */

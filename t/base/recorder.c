@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The recorder against a reader of its own: nothing lost, nothing doubled, clocks in slot order, handlers included. */
+ * Tests the recorder with an independent reader: no event is lost or stored twice, and clocks are
+ * in slot order, also with events from signal handlers. */
 #include "base/format/recorder.h"
 #include "base/sys.h"
 #include "t/tap.h"
@@ -13,7 +14,7 @@
 
 enum { THREADS = 4, EVENTS = 200000 };
 
-/* --- an independent, simple reader: follows each thread's chunks by sequence number -------------------- */
+/* --- An independent, simple reader, which follows each thread's chunks by sequence number --- */
 
 struct seen {
     uint64_t next_sequence, events, handler_events, last_clock, last_a, last_b, out_of_order, wrong,
@@ -51,8 +52,7 @@ static void take(struct chunk_header *c, struct seen *s, uint32_t tid)
 static void *reader(void *arg)
 {
     struct stream *s = arg;
-    bool idle = false,
-         last = false; /* the pass that finds nothing must have begun after the stop */
+    bool idle = false, last = false; /* the last pass must begin after the stop */
     while (!last || !idle) {
         last = atomic_load(&stop_reader);
         idle = true;
@@ -75,12 +75,12 @@ static void *reader(void *arg)
             idle = false;
         }
         if (idle)
-            usleep(20); /* valgrind runs one thread at a time: let it be another one */
+            usleep(20); /* valgrind runs one thread at a time: let another one run */
     }
     return NULL;
 }
 
-/* --- producers ---------------------------------------------------------------------------------------- */
+/* --- Producers --- */
 
 static __thread volatile uint64_t from_handler;
 static _Atomic uint64_t all_from_handlers;
@@ -94,7 +94,8 @@ static void on_signal(int signo)
     errno = keep;
 }
 
-/* arg: where it says that it is done with; it is interrupted at least once, however long it had no processor. */
+/* Emits EVENTS events. If `arg` is not NULL, the thread waits half-way until a signal handler has
+ * interrupted it at least once, and sets `*arg` when it has emitted all events. */
 static void *producer(void *arg)
 {
     _Atomic bool *done = arg;
@@ -129,7 +130,8 @@ static struct stream make_stream(uint64_t pool, char path[64])
     return s;
 }
 
-/* A reader that is given no processor for 2 s is given up, as is right: events are missing then, counted. */
+/* The recorder rightly gives up a reader that makes no progress for 2 s, as one without a processor
+ * does; events are dropped then, and counted. Returns true if that happened since `began`. */
 static bool gave_up(const struct stream *s, const struct clock_point *began)
 {
     struct clock_point now = clock_calibrate();
@@ -180,7 +182,7 @@ static void test_threads(void)
     stream_close(&s);
 }
 
-/* A handler that records, on the very thread that is recording, as often as it can be sent. */
+/* Interrupts a thread that records, as often as signals can be sent; the handler records too. */
 static void test_interrupted_thread(void)
 {
     struct clock_point began = clock_calibrate();
@@ -247,7 +249,8 @@ static void test_drop(void)
     atomic_store(&pause_reader, false);
     while (atomic_load(&s.header->chunks_freed) == 0)
         usleep(100);
-    /* On until the reader has kept up: what is dropped last has no record of its own, only the thread's row. */
+    /* Emit until the reader has kept up: the events that are dropped last have no EV_DROPPED record
+     * and are only in the thread's row. */
     for (; i < 12000 || t->dropped != 0; i++) {
         (void)recorder_emit(t, EV_MARK_SET, i, t->tid);
         if (i >= 12000)
@@ -271,7 +274,8 @@ int main(void)
        recorder_measure_cost());
     test_threads();
 #ifdef __SANITIZE_THREAD__
-    /* It keeps signals back and runs handlers at its own points, in sections too in which the kernel has them blocked. */
+    /* The thread sanitizer delays signals and runs handlers at points of its choice, even in
+     * sections in which the kernel has the signals blocked. */
     (void)test_interrupted_thread;
     skip("interrupted", "the thread sanitizer delivers signals that system calls of our own block");
 #else

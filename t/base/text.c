@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Strings, metadata, options, identity, folders and errors of base/, case by case. */
+ * Tests the strings, metadata, options, identity, folders and errors of base/, case by case. */
 #include "base/identity.h"
 #include "base/options.h"
 #include "base/format/stream.h"
@@ -178,7 +178,8 @@ static void test_identity(void)
        "pid's start time and the program are known");
 }
 
-/* Makes a folder like one that a process was making `seconds` ago. */
+/* Makes the temporary folder of process `pid` with the time stamp of `seconds` ago; writes its path
+ * to `out`. */
 static void make_temporary(const char *base, const char *name, pid_t pid, int seconds, char *out)
 {
     const struct timespec then[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = time(NULL) - seconds}};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Captured values as bytes: each shape comes back as it was, and nothing that is cut or damaged is read past its end. */
+ * Tests the encoding of captured values: every shape is read back unchanged, and truncated or
+ * damaged bytes are never read past their end. */
 #include "base/format/values.h"
 
 #include "t/tap.h"

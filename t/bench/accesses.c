@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Kernels whose memory accesses are traced: "NAME NANOSECONDS" for each that is named, in one window; accesses KERNEL [TURNS].
- * stencil: two sweeps of five points. chasing: a list of 1,000 nodes in the order of a permutation, all in the first cache. chasing_far: of
- * 4 million nodes. sparse: a matrix of 16 numbers a row by a vector. */
+ * Kernels whose memory accesses are traced.
+ *
+ * accesses KERNEL [TURNS]: runs one kernel in one window; prints its nanoseconds and a sum.
+ * - stencil: two sweeps over a grid, the first of five points.
+ * - chasing: follows a list of 1,000 nodes in the order of a permutation; all nodes are in the
+ *   first cache.
+ * - chasing_far: the same with 4 million nodes.
+ * - sparse: multiplies a matrix of 16 numbers a row by a vector. */
 #include "t/bench/median.h"
 
 #include <stdint.h>
@@ -91,7 +96,7 @@ int main(int argc, char **argv)
         v[i] = (double)i;
         column[i] = (int)(i * 40503 % ROWS);
     }
-    sweep(SIDE); /* pages that were never touched */
+    sweep(SIDE); /* touches all pages before the clock starts */
     double began = bench_now_ns();
     open_window();
     if (strcmp(name, "stencil") == 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory traces: what recording costs beside bare, bytes for each access, replay; and what valgrind's lackey takes for the same. Before that the analysis
-of programs: how much of them, and how fast."""
+"""Rows about memory traces: the cost of recording against bare runs, bytes an access, replay, and
+the cost of valgrind's lackey for the same. Also the analysis of programs: their share that it
+covers, and its speed."""
 import glob
 import os
 import re
@@ -12,7 +13,7 @@ from measure import *
 
 WINDOW = "start:enter_func:open_window,stop:enter_func:close_window"
 NEVER = "start:enter_func:open_window:count1000000"
-# kernel, turns, what is recorded takes at most as many times bare, bytes an access at most, turns for lackey
+# kernel, turns, goal for recorded time / bare time, goal for bytes an access, turns for lackey
 KERNELS = (("stencil", 200, 1.5, 0.01, 2), ("chasing", 20000000, 4, None, 300000),
            ("chasing_far", 4000000, 4, None, 300000), ("sparse", 40, None, None, 1))
 
@@ -22,7 +23,7 @@ def regtrace(*words):
 
 
 def replay(folder, program, line):
-    """Accesses, bytes and seconds: a run of its own."""
+    """Records one run and replays it; returns its accesses, bytes and the replay's seconds."""
     variables = traced(memory=".", control=WINDOW)
     run(line, variables)
     began = time.monotonic()
@@ -37,7 +38,7 @@ def replay(folder, program, line):
 
 
 def lackey(line):
-    """How many times bare its trace of all accesses takes."""
+    """Says how many times the bare time lackey takes to trace all accesses."""
     if shutil.which("valgrind") is None:
         return "valgrind is not installed"
     bare = median(values(run(line))["ns"] for _ in range(5))

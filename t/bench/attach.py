@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much later a program of 50 MB of code starts where alarms name places of it."""
+"""Rows about start-up: how much later a program of 50 MB of code starts if alarms name places in
+it."""
 import os
 import shutil
 import time

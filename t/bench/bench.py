@@ -44,7 +44,7 @@ def heading(quick, load):
 
 
 def sections_of(lines):
-    """Those behind the table, by their titles."""
+    """Returns the sections after the table, by title."""
     found = {}
     for line in lines:
         if line.startswith("## "):
@@ -59,7 +59,8 @@ def whole(head, lines, sections):
 
 
 def later(path, found, tables, only, load):
-    """The written tables with these rows in it: in their places, or at its end."""
+    """Returns the written report with these rows: each replaces the row of the same name or goes to
+    the end of the table."""
     with open(path) as f:
         old = f.read().splitlines()
     new = {line.split("|")[1]: line for line in measure.table(found).splitlines()[2:]}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What capturing values costs: a sample against an empty handler on the same timer, slowdown, bytes, and listing."""
+"""Rows about captured values: a sample against an empty handler on the same timer, slowdown, bytes,
+and listing."""
 import json
 import os
 import time
@@ -23,7 +24,7 @@ def size(folder):
 
 
 class Traced:
-    """Runs of one way to capture; samples and bytes of the last."""
+    """Runs one way to capture; keeps the samples and bytes of the last run."""
     def __init__(self, program, period, follow):
         self.line, self.samples, self.bytes = [program, ITERATIONS], 0, 0
         self.options = {"values": "vp-classic", "values_follow": follow, "values_sample": "task-clock:%d" % period}
@@ -39,7 +40,8 @@ class Traced:
 
 
 def slowdown(program, rate, follow):
-    """The row of one rate: all of it, of which the timer, the signal and an empty handler are most."""
+    """Returns the row of one rate: the total slowdown. Timer, signal and empty handler are most of
+    it."""
     period, signals, samples = 1000000000 // rate, [], []
     way = Traced(program, period, follow)
 
@@ -63,8 +65,9 @@ def slowdown(program, rate, follow):
 
 
 def per_sample(program, rate):
-    """For how much longer than an empty handler on the same timer a sample keeps the program: medians of interruptions, each way for
-    10 ms in turn in one process, since the timer itself takes now 25 µs, now 40."""
+    """Returns rows of how much longer a sample interrupts the program than an empty handler on the
+    same timer. Takes medians of interruptions. Each kind runs for 10 ms in turn in one process,
+    since the timer itself takes 25 µs at some times and 40 at others."""
     period, found = 1000000000 // rate, {1: [], 16: []}
     for _ in range(rounds(9)):
         for follow, all_of_it in found.items():
@@ -92,7 +95,8 @@ def capture():
 
 
 def listing():
-    """A profile of 10 million samples (1 million with --quick), four captured instructions each, at some 20,000 instructions."""
+    """Returns the rows of a profile of 10 million samples (1 million with --quick), with four
+    captured instructions each, at some 20,000 instructions."""
     import measure
     samples = 1000000 if measure.QUICK else 10000000
     many = 4 * samples

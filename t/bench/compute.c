@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A compute loop without any call: prints the median ns of its rounds, a number on one line. What an idle preload costs shows here. */
+ * A compute loop without any call, which shows the cost of an idle preload. Prints the median ns of
+ * its rounds on one line. */
 #include "t/bench/median.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events a second from a run's files to what others open: processor time of the command and of the processes that read for it, and memory."""
+"""Rows about conversion: events a second from a run's files to other programs' formats, by the
+processor time of the command and of the processes that read for it; and memory."""
 import os
 import resource
 import shutil
@@ -10,7 +11,7 @@ import time
 import measure
 from measure import *
 
-# name, words of the command (OUT is what it makes), goal in million events a second
+# name, words of the command (OUT: its output), goal in million events a second
 WAYS = [("prv", ["prv", "-o", "OUT"], 5), ("emulate", ["emulate", "-o", "OUT"], None), ("timeline", ["timeline", "-o", "OUT"], None),
         ("export --ovni", ["export", "--ovni", "OUT"], None), ("export --otf2", ["export", "--otf2", "OUT"], None)]
 
@@ -19,7 +20,8 @@ RANKS = 2
 
 
 def record(millions):
-    """A run of so many million events, enter and leave of MPI_Barrier; its folder."""
+    """Records a run of `millions` million events, enter and leave of MPI_Barrier; returns its
+    folder."""
     program = mpi_program("mpi_call", "openmpi")
     variables = traced()
     mpirun("openmpi", RANKS, [program, str(int(millions * 250 / RANKS) - 20)], variables, timeout=1800)
@@ -27,7 +29,7 @@ def record(millions):
 
 
 def tree(pid):
-    """A process and its descendants."""
+    """Returns the process and its descendants."""
     try:
         with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
             return [pid] + [p for child in f.read().split() for p in tree(int(child))]
@@ -36,7 +38,7 @@ def tree(pid):
 
 
 def peak(pid):
-    """KiB that a process has had at most; 0: it is over."""
+    """Returns the peak memory of a process in KiB, or 0 if the process has ended."""
     try:
         with open("/proc/%d/status" % pid) as f:
             return sum(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
@@ -45,7 +47,7 @@ def peak(pid):
 
 
 class Memory(threading.Thread):
-    """The peaks of a command and of the processes that read for it, together: what they share counts in each."""
+    """Tracks the sum of the peaks of a command and its descendants; each includes shared memory."""
     def __init__(self, pid):
         super().__init__()
         self.pid, self.most, self.over = pid, 0, threading.Event()
@@ -56,7 +58,8 @@ class Memory(threading.Thread):
 
 
 def once(words, folder):
-    """Processor seconds, seconds and MiB at the peak of the command and what it starts."""
+    """Returns processor seconds, elapsed seconds, peak MiB and output bytes of the command and its
+    children."""
     out = os.path.join(SCRATCH, "converted")
     line = [os.path.join(BUILD, "regtrace")] + [out if w == "OUT" else w for w in words] + [folder]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()

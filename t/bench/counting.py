@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rows about counted instructions: a step, an edge by each back end, samples."""
+"""Rows about counted instructions: a step, an edge by each back end, samples."""
 from measure import *
 
 FAR = "start:icount:1000000000000"
@@ -10,7 +10,8 @@ def loop(program, turns, variables=None):
 
 
 def edges(backend, turns, period):
-    """ns an instruction takes more while nothing is due, and ns of one edge; an edge stands each `period` instructions."""
+    """Returns the ns that an instruction takes longer while no edge is due, the ns of one edge, and
+    the runs. There is an edge every `period` instructions."""
     program, pairs = compile_program("turns"), None
     def counted(chain):
         return lambda: loop(program, turns, traced(pmu=backend, control=chain))
@@ -27,7 +28,8 @@ def stepped():
 
 
 def counted():
-    """By the hardware, in 2 ms of instructions each: on a machine without a counter the row says why there is no number."""
+    """Measures the hardware counter, with 2 ms of instructions between edges. On a machine without
+    a counter the row says why there is no number."""
     try:
         between, edge, runs = edges("perf", 500000000, 4000000)
     except CannotMeasure as e:

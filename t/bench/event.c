@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cost of one event with 16 bytes of payload, and of reading a clock; each result a line "name value".
+ * Cost of one event with 16 bytes of payload, and of reading a clock. Prints lines "name value",
+ * ns.
  *
- * event bursts ROUNDS EVENTS PAUSE_MS   bursts that fit the stream, pauses for the writer between them: ns an event. Measured in
- *                                       parts of 2,000 events, shorter than a time slice, so that a busy machine disturbs few;
- *                                       the very first event apart, which starts the recording (folder, stream, writer), and the
- *                                       first burst, which touches the stream's pages for the first time
- * event sustained EVENTS                without a pause: ns an event over all, waiting included */
+ * event bursts ROUNDS EVENTS PAUSE_MS: bursts that fit the stream, with pauses for the writer
+ * between them. Measured in parts of 2,000 events, shorter than a time slice, so that a busy
+ * machine disturbs few parts. Measured separately:
+ * - the very first event, which starts the recording (folder, stream, writer)
+ * - the first burst, which touches the stream's pages for the first time
+ *
+ * event sustained EVENTS: without pauses. The ns an event include the waiting. */
 #include "share/include/regtrace.h"
 #include "t/bench/median.h"
 
@@ -78,7 +81,7 @@ int main(int argc, char **argv)
     printf("start %.2f\n", start);
     printf("first %.2f\n", first);
     printf("event %.2f\n", bench_median(parts, (size_t)n));
-    printf("least %.2f\n", parts[0]); /* sorted by now */
+    printf("least %.2f\n", parts[0]); /* bench_median() has sorted them */
     printf("clock_gettime %.2f\n", median_of(gettime_part, 200));
     printf("rdtsc %.2f\n", median_of(rdtsc_part, 200));
     return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cost of one traced function (its enter and its exit): median ns a call over rounds of 2,000 in bursts of 20,000, one number on one line. Compiled with
- * -pg or -fpatchable-function-entry for uftrace, with -finstrument-functions for regtrace, and bare. */
+ * Cost of one traced function (its enter and its exit): median ns a call over rounds of 2,000 in
+ * bursts of 20,000, on one line. Compiled with -pg or -fpatchable-function-entry for uftrace, with
+ * -finstrument-functions for regtrace, and without any of these. */
 #include "t/bench/median.h"
 
 __attribute__((noinline)) static int leaf(int x)
@@ -9,14 +10,14 @@ __attribute__((noinline)) static int leaf(int x)
     return x * 7 + 1; /* long enough for a jump */
 }
 
-/* Not traced itself, else its own events would be counted. */
+/* main is not traced: its own events would count. */
 __attribute__((no_instrument_function)) int main(int argc, char **argv)
 {
     enum { CALLS = 2000, BURST = 10, MOST = 10000 };
     static double rounds[MOST];
     int x = 0, n = bench_count(argc, argv, 210, MOST);
     for (int r = -BURST; r < n; r++) {
-        struct timespec pause = {.tv_nsec = 20000000}; /* buffers are written meanwhile */
+        struct timespec pause = {.tv_nsec = 20000000}; /* the tracer writes its buffers here */
         if (r % BURST == 0)
             nanosleep(&pause, NULL);
         double began = bench_now_ns();

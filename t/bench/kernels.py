@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seed 004's table on the kernels of t/kernels: what is recorded by the plans of regtrace run -memory-plan, how long that and the skeletons take, and
-what valgrind's lackey takes for the same."""
+"""The table of Ketterlin and Clauss, "Efficient Memory Tracing by Program Skeletonization", ISPASS
+2011, for the kernels of t/kernels: the values recorded by each plan of regtrace run
+-memory-plan, the time of recording and of skeletons, and the time of valgrind's lackey for the
+same."""
 import bisect
 import glob
 import os
@@ -22,14 +24,15 @@ HEAD = ["kernel", "static ratio", "dynamic ratio", "outcomes an access", "bytes 
 
 
 def kernels():
-    """Name, sources, arguments of benchmarks and of those under lackey."""
+    """Returns name, sources, arguments for benchmarks and arguments for lackey of each kernel."""
     with open(os.path.join(FOLDER, "list")) as f:
         rows = [line.split() for line in f if line.strip() and line[0] != "#"]
     return [(r[0], [os.path.join(FOLDER, s) for s in r[1].split(",")], r[3].split(","), r[4].split(",")) for r in rows]
 
 
 def build(name, sources, fixed):
-    """As compilers do by themselves; or at fixed addresses, so that all tools speak of the same."""
+    """Compiles a kernel as compilers do by default, or at fixed addresses, so that all tools report
+    the same addresses."""
     compiler = {".cc": ("g++", "-std=c++17"), "f90": ("gfortran",)}.get(sources[-1][-3:], ("gcc", "-std=gnu17"))
     if shutil.which(compiler[0]) is None:
         raise CannotMeasure("%s: %s is not installed" % (name, compiler[0]))
@@ -52,7 +55,7 @@ def functions_of(program):
 
 
 class Recording:
-    """A run by a plan; its folder is there until it is dropped."""
+    """A run by a plan; drop() removes its folder."""
 
     def __init__(self, line, plan="skeleton"):
         variables = traced(memory=".", memory_plan=plan, control=WINDOW, **{"=" + k: v for k, v in THREADS.items()})
@@ -63,7 +66,7 @@ class Recording:
         return run([os.path.join(BUILD, "regtrace"), "skel", "replay", "-format", form, self.folder], timeout=1200)
 
     def counts(self):
-        """Accesses, values, outcomes, bytes."""
+        """Returns accesses, values, outcomes and bytes."""
         text, sums = self.replay("count"), [0, 0, 0]
         for found in re.findall(r"^# (\d+) accesses, .*, (\d+) values and (\d+) outcomes", text, re.M):
             sums = [a + int(b) for a, b in zip(sums, found)]
@@ -72,7 +75,8 @@ class Recording:
         return sums + [sum(int(n) for n in re.findall(r"^# rank .* (\d+) bytes", text, re.M))]
 
     def skeleton_ns(self):
-        """Of its skeletons, compiled beforehand, over all that was recorded; threads beside each other, as regtrace skel replay does."""
+        """Returns the ns that its skeletons, compiled beforehand, take for the whole recording.
+        Threads replay concurrently, as in regtrace skel replay."""
         memory = os.path.join(self.folder, "memory")
         text = glob.glob(os.path.join(memory, "*.c"))
         for source in text:
@@ -103,7 +107,8 @@ def bare(line):
 
 
 def static_ratio(program, line):
-    """Of the functions that run: those of the accesses' addresses."""
+    """Returns the static ratio of the functions that run, that is, those that contain the accesses'
+    addresses."""
     recording, functions = Recording(line), functions_of(program)
     text = recording.replay("text")
     recording.drop()
@@ -119,7 +124,8 @@ def static_ratio(program, line):
 
 
 def lackey(program, arguments):
-    """How many times bare it takes to count, and to show each access; instructions an access of the program's own."""
+    """Returns how many times the bare time lackey takes to count and to show each access, and the
+    instructions an access of the program's own code."""
     line = [program] + arguments
     if shutil.which("valgrind") is None:
         return "", "", None

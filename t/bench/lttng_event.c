@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cost of one lttng-ust tracepoint with 16 bytes of payload: median ns over rounds of 2,000 in bursts of 20,000, one number on one line. */
+ * Cost of one lttng-ust tracepoint with 16 bytes of payload: median ns over rounds of 2,000 in
+ * bursts of 20,000, on one line. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "t/bench/lttng_event.h"
@@ -12,7 +13,7 @@ int main(int argc, char **argv)
     static double rounds[MOST];
     int n = bench_count(argc, argv, 210, MOST);
     for (int r = -BURST; r < n; r++) {
-        struct timespec pause = {.tv_nsec = 50000000}; /* the consumer writes meanwhile */
+        struct timespec pause = {.tv_nsec = 50000000}; /* the consumer writes here */
         if (r % BURST == 0)
             nanosleep(&pause, NULL);
         double began = bench_now_ns();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The tracepoint that lttng_event.c fires: an int and a long, as regtrace_mark_set records. */
+ * The tracepoint that lttng_event.c fires. It records an int and a long, as regtrace_mark_set does.
+ */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How benchmarks measure: programs compiled on the spot, runs in turn, medians of ratios, and what bare runs differ by."""
+"""How benchmarks measure: they compile programs, run variants in turn, take medians of ratios, and
+compare with the difference of two bare runs."""
 import os
 import statistics
 import subprocess
@@ -15,11 +16,11 @@ median = statistics.median
 
 
 class CannotMeasure(Exception):
-    """Why a row has no number here; it is shown in the table."""
+    """The reason why a row has no number; the table shows it."""
 
 
 def rounds(many):
-    """How often: fewer with --quick."""
+    """Returns the number of rounds: fewer with --quick."""
     return max(3, many // 4) if QUICK else many
 
 
@@ -28,7 +29,7 @@ def note(text):
 
 
 def compile_program(name, compiler=("gcc",), flags=(), sources=None, libraries=()):
-    """The path of t/bench/NAME.c, compiled; kept for the run."""
+    """Compiles t/bench/NAME.c unless an earlier call did; returns the program's path."""
     out = os.path.join(SCRATCH, "%s-%s" % (name, "-".join(list(compiler) + [f for f in flags if f[0] == "-"])
                                            .replace("/", "_")))
     if os.path.exists(out):
@@ -60,7 +61,7 @@ folders = [0]
 
 
 def traced(**options):
-    """Variables of a traced run in a folder of its own."""
+    """Returns the variables of a traced run with a new folder."""
     folders[0] += 1
     env = {"LD_PRELOAD": LIBRARY, "REGTRACE_WRITER": WRITER,
            "REGTRACE_DIR": os.path.join(SCRATCH, "run%d" % folders[0])}
@@ -69,7 +70,7 @@ def traced(**options):
 
 
 def run(line, variables=None, timeout=300):
-    """Standard output of a program; CannotMeasure when it fails."""
+    """Returns the standard output of a program; raises CannotMeasure if the program fails."""
     done = subprocess.run(line, env=dict(base_environment(), **(variables or {})), capture_output=True, text=True,
                           timeout=timeout, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
@@ -79,7 +80,7 @@ def run(line, variables=None, timeout=300):
 
 
 def mpirun(mpi, ranks, line, variables=None, timeout=300):
-    """The same under a launcher; the variables reach the ranks alone."""
+    """Does the same under a launcher. The variables reach the ranks only."""
     pairs = list((variables or {}).items())
     if mpi == "openmpi":
         start = ["mpirun.openmpi", "--oversubscribe", "-np", str(ranks)]
@@ -91,18 +92,19 @@ def mpirun(mpi, ranks, line, variables=None, timeout=300):
 
 
 def values(text):
-    """Lines "name number" as a dictionary; the last of each name."""
+    """Returns lines "name number" as a dictionary; of equal names the last line counts."""
     return {words[0]: float(words[1]) for words in map(str.split, text.splitlines()) if len(words) == 2}
 
 
 class Pairs:
-    """Bare, bare again, and traced, in turn: what tracing adds, and what two bare runs differ by."""
+    """Runs bare, bare again and traced in turn, for the added time and the difference of two bare
+    runs."""
 
     def __init__(self, bare, *others, count=15):
         self.bare, self.again, self.others = [], [], [[] for _ in others]
         for i in range(rounds(count)):
             jobs = [(self.bare, bare), (self.again, bare)] + list(zip(self.others, others))
-            for n in range(len(jobs)): # whoever begins differs from round to round
+            for n in range(len(jobs)): # each round begins with another job
                 results, job = jobs[(n + i) % len(jobs)]
                 results.append(job())
 
@@ -111,15 +113,15 @@ class Pairs:
         return len(self.bare)
 
     def ratio(self, which=0):
-        """Median of traced over bare."""
+        """Returns the median of traced time / bare time."""
         return median(t / b for t, b in zip(self.others[which], self.bare))
 
     def spread(self):
-        """Median of what two bare runs of one round differ by, as a share."""
+        """Returns the median relative difference of two bare runs of one round."""
         return median(abs(a / b - 1) for a, b in zip(self.again, self.bare))
 
     def added(self, which=0):
-        """Median of traced minus bare."""
+        """Returns the median of traced time - bare time."""
         return median(t - b for t, b in zip(self.others[which], self.bare))
 
     def spread_absolute(self):
@@ -127,7 +129,7 @@ class Pairs:
 
 
 class Row:
-    """One line of the table. met: True, False, or None where there is no goal."""
+    """One line of the table. `met`: True, False, or None if there is no goal."""
 
     def __init__(self, name, goal, measured, met, runs, bare="", remark=""):
         self.cells = [name, goal, measured, {True: "met", False: "**MISSED**", None: ""}[met], str(runs), bare, remark]
@@ -147,7 +149,7 @@ def table(rows):
 
 
 class Table:
-    """One of its own, with columns of its own, below the other."""
+    """A separate table with its own columns, after the main table."""
     met = None
 
     def __init__(self, title, text, head, rows):

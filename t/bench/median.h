@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the benchmark programs share: the clock that measures from outside, medians, their argument. */
+ * Shared by the benchmark programs: the clock, the median, and the count in their arguments. */
 #ifndef REGTRACE_T_BENCH_MEDIAN_H
 #define REGTRACE_T_BENCH_MEDIAN_H
 
@@ -20,14 +20,14 @@ static inline int bench_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts in place. */
+/* Sorts `values` in place; returns their median. */
 static inline double bench_median(double *values, size_t n)
 {
     qsort(values, n, sizeof values[0], bench_compare);
     return values[n / 2];
 }
 
-/* The first argument as a count between 1 and `most`. */
+/* Returns the first argument, or `otherwise` if there is none, as a count between 1 and `most`. */
 static inline int bench_count(int argc, char **argv, int otherwise, int most)
 {
     int n = argc > 1 ? atoi(argv[1]) : otherwise;

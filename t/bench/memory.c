@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A small MPI program that prints, from rank 0 before MPI_Finalize, its resident and its proportional memory in KiB. */
+ * A small MPI program. Rank 0 prints its resident and its proportional memory in KiB before
+ * MPI_Finalize. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cost of one MPI_Barrier on MPI_COMM_SELF: median ns over rounds of 2,000 calls, one number on one line.
+ * Cost of one MPI_Barrier on MPI_COMM_SELF: median ns over rounds of 2,000 calls, on one line.
  *
- * mpi_call [ROUNDS [PAUSE_MS]]   Rounds are shorter than a time slice, so that a busy machine disturbs few of them. After 20
- * rounds (40,000 calls, 80,000 events, 2.5 MB) a pause, so that bursts fit the stream. Bare and preloaded in turn: t/bench/run. */
+ * mpi_call [ROUNDS [PAUSE_MS]]: rounds are shorter than a time slice, so that a busy machine
+ * disturbs few of them. After 20 rounds (40,000 calls, 80,000 events, 2.5 MB) the program pauses,
+ * so that bursts fit the stream. t/bench/run runs it bare and preloaded in turn. */
 #include "t/bench/median.h"
 
 #include <mpi.h>

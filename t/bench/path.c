@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Runs one call CALLS times between two breakpoints, for `steps`, which counts the instructions between them.
+ * Makes one call CALLS times between two int3. The program `steps` counts the instructions between
+ * them.
  *
- * path nothing|mark|barrier CALLS    mark: regtrace_mark_set; barrier: MPI_Barrier on MPI_COMM_SELF */
+ * path nothing|mark|barrier CALLS: mark: regtrace_mark_set; barrier: MPI_Barrier on MPI_COMM_SELF
+ */
 #include "share/include/regtrace.h"
 
 #include <mpi.h>
@@ -23,7 +25,7 @@ int main(int argc, char **argv)
         return 2;
     int what = strcmp(argv[1], "mark") == 0 ? 1 : strcmp(argv[1], "barrier") == 0 ? 2 : 0;
     int calls = atoi(argv[2]);
-    for (int i = 0; i < 10; i++) /* symbols are bound, chunks are there */
+    for (int i = 0; i < 10; i++) /* binds symbols, acquires chunks */
         call(what, i);
     __asm__ volatile("int3" ::: "memory");
     for (int i = 0; i < calls; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stands in for the writer program: runs BENCH_WRITER with the same arguments and descriptors, and appends the most memory
- * that it had, in KiB, as a line to BENCH_PEAK. */
+ * Replaces the writer program: runs BENCH_WRITER with the same arguments and descriptors, and
+ * appends its peak memory in KiB as a line to BENCH_PEAK. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

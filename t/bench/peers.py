@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peers from Debian, measured in the same run: uftrace, lttng-ust, and valgrind as the price of binary translation."""
+"""Rows about peers from Debian, measured in the same run: uftrace, lttng-ust, and valgrind as the
+price of binary translation."""
 import os
 import shutil
 import signal
@@ -15,7 +16,8 @@ def uftrace(words, program):
 
 
 def functions():
-    """A function's enter and exit, both recorded: of a program as it is, and of programs compiled for it; each against bare."""
+    """Returns the rows of a function's recorded enter and exit, of a program as it is and of
+    programs compiled for tracing, each against bare."""
     bare = compile_program("functions")
     compiled = compile_program("functions", flags=("-finstrument-functions",))
     named = dict(functions="^leaf$")
@@ -41,7 +43,8 @@ def functions():
 
 
 class LttngSession:
-    """A session daemon of our own, ended by its process id. Root has one for the whole machine: so as nobody, then."""
+    """A session daemon, ended by its process id. Root's daemon would serve the whole machine: root
+    therefore runs it as nobody."""
 
     def __init__(self):
         self.home = os.path.join(SCRATCH, "lttng")
@@ -58,7 +61,7 @@ class LttngSession:
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def tell(self, *words):
-        # Without --no-sessiond it would start a daemon that nobody ends.
+        # Without --no-sessiond, lttng would start a daemon that nothing ends.
         done = subprocess.run(self.before + ["lttng", "--no-sessiond"] + list(words), env=self.env, capture_output=True,
                               text=True, timeout=60)
         if done.returncode != 0:

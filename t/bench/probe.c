@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Nanoseconds of one call of a small function: probe CALLS [small]. The first begins with 6 bytes, so a jump fits, and one fits
- * where it returns to; the other is too small for one. */
+ * Prints the nanoseconds of one call of a small function.
+ *
+ * probe CALLS [small]: by default the function begins with an instruction of 6 bytes, so that a
+ * jump fits there and at its return address. With `small` it is too small for a jump. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

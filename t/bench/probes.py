@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a place of the program costs that alarms name."""
+"""Rows about the cost of places in the program that alarms name."""
 from measure import *
 
 
 def probes():
-    """Calls of a function that takes a jump, and of one that is too small for it."""
+    """Returns the rows of a function with room for a jump and of a function that is too small for
+    one."""
     program = compile_program("probe")
     found = []
 

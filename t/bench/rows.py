@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rows about regtrace itself: idle cost, cost of an event, of an MPI call, memory, start-up, instructions."""
+"""Rows about regtrace itself: cost when idle, of an event, of an MPI call; memory, start-up,
+instructions."""
 import os
 import time
 
@@ -8,7 +9,8 @@ from measure import *
 MPIS = ("openmpi", "mpich")
 TITLE = {"openmpi": "Open MPI", "mpich": "MPICH"}
 IDLE = {"default_start": 0}
-BETWEEN = {"control": "start:pcontrol:never"}  # a window may come: the process is not idle, but nothing is recorded
+# A window may open here: the process is not idle, but nothing is recorded.
+BETWEEN = {"control": "start:pcontrol:never"}
 
 
 def percent(share):
@@ -39,7 +41,8 @@ def idle_pingpong():
 
 
 def thread_rows(folder):
-    """The threads table of rank 0, once its writer has closed the file."""
+    """Waits until the writer has closed the file of rank 0; returns its threads table, number of
+    events, size and calibration."""
     import h5py
     path = os.path.join(folder, "rank-00000.h5")
     for _ in range(600):
@@ -169,7 +172,8 @@ def startup():
 
 
 def instructions():
-    """Exact, so one run each: single steps of the calls in a loop, less the loop."""
+    """Returns exact counts, so one run suffices: single steps of the calls in a loop, minus the
+    loop."""
     stepper, calls, found = compile_program("steps"), 100, []
     for mpi in MPIS:
         program = mpi_program("path", mpi)

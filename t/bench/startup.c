@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starts, meets once, ends: what a launch of many ranks costs. */
+ * Starts MPI, meets in one barrier, ends: the cost of launching many ranks. */
 #include <mpi.h>
 
 int main(int argc, char **argv)

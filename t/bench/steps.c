@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counts the instructions that a program's main thread executes between its first two int3, by single-stepping it.
+ * Counts the instructions that a program's main thread executes between its first two int3, by
+ * single-stepping.
  *
- * steps FILE PROGRAM [ARGUMENT]...   writes the number to FILE; the program then runs on to its end. */
+ * steps FILE PROGRAM [ARGUMENT]...: writes the number to FILE; the program then runs on to its end.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Until the next stop by SIGTRAP, other signals handed on. false: the program has ended. */
+/* Resumes the program until its next stop by SIGTRAP and passes on other signals. Returns 0 if the
+ * program has ended. */
 static int to_trap(pid_t child, enum __ptrace_request how, siginfo_t *info)
 {
     int status, hand_on = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * turns N   executes a loop of 2 N instructions and prints how many ns that took. What counting instructions costs shows here. */
+ * turns N: executes a loop of 2 N instructions and prints its ns, to show the cost of counting
+ * instructions. */
 #include "t/bench/median.h"
 
 int main(int argc, char **argv)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Work beside samples that do nothing, and beside regtrace's.
+ * Measures the cost of samples to a program: those of an empty handler, and those of regtrace.
  *
- * value_samples ITERATIONS [PERIOD]: a fixed amount of work. With PERIOD, nanoseconds of CPU time, an event of the kernel
- * (task-clock) sends a signal that often, whose handler counts. Prints the nanoseconds of CPU time and the signals.
- * value_samples gaps PERIOD ROUNDS: for how long interruptions keep the program, medians in ns: 10 ms with an empty handler, 10 ms in
- * a window of regtrace, which captures there, and 10 ms with the empty handler again, in turn. */
+ * value_samples ITERATIONS [PERIOD]: does a fixed amount of work. With PERIOD, an event of the
+ * kernel (task-clock) sends a signal every PERIOD nanoseconds of CPU time, and the handler counts
+ * it. Prints the nanoseconds of CPU time and the signals.
+ *
+ * value_samples gaps PERIOD ROUNDS: prints medians of the interruptions in ns, in turn for 10 ms
+ * with an empty handler, 10 ms in a window in which regtrace captures, and 10 ms with the empty
+ * handler again. */
 #include "t/bench/median.h"
 
 #include "share/include/regtrace.h"
@@ -24,7 +27,7 @@
 
 #define SIGNAL 40
 #define PHASE 10e6
-#define MOST 1000000 /* interruptions of a kind */
+#define MOST 1000000 /* interruptions of each kind */
 #define RESTORER 0x04000000
 
 static volatile sig_atomic_t signals;
@@ -40,7 +43,8 @@ __asm__(".text\n"
         "back: mov $15, %eax\n" /* rt_sigreturn */
         "      syscall\n");
 
-/* The kernel's structure; by its own call, which no library that is preloaded sees. */
+/* The kernel's sigaction structure. The program makes the system call itself, so that no preloaded
+ * library sees it. */
 struct kernel_action {
     void (*handler)(int);
     unsigned long flags;
@@ -48,7 +52,7 @@ struct kernel_action {
     uint64_t mask;
 };
 
-/* An event that is off. */
+/* Opens an event that is switched off. */
 static int begin(uint64_t period)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -83,7 +87,7 @@ struct gaps {
     double ticks[MOST];
 };
 
-/* Interruptions of more than 1 us or so; the kernel's own tick is one in all kinds of time. */
+/* Notes interruptions longer than about 1 us. The kernel's own tick is among them in all phases. */
 static void watch(struct gaps *g)
 {
     double end = bench_now_ns() + PHASE;

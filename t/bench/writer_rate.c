@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sustained rate from the recorder to a closed HDF5 file: one thread records as fast as it can, with and without
- * deflate. Prints a line for each: events, ns an event, how much of it was waiting for the writer, bytes an event.
- * Usage: writer_rate WRITER [EVENTS [ROUNDS]]; TMPDIR says where the files go. */
+ * Sustained rate from the recorder to a closed HDF5 file: one thread records as fast as it can,
+ * with and without deflate. Prints a line for each: events, ns an event, the share of waiting for
+ * the writer, bytes an event.
+ *
+ * writer_rate WRITER [EVENTS [ROUNDS]]; the files go to TMPDIR. */
 #include "t/writer/producer.h"
 
 #include <stdio.h>
@@ -16,7 +18,8 @@ struct result {
     uint64_t dropped;
 };
 
-/* Calls with arguments as an MPI program makes them: enter and leave, a few peers, tags and sizes. */
+/* Records calls with arguments like those of an MPI program: enter and leave, a few peers, tags and
+ * sizes. */
 static void record(uint64_t n)
 {
     for (uint64_t i = 0; i < n; i += 2) {
@@ -85,7 +88,8 @@ int main(int argc, char **argv)
             int pair[2];
             if (pipe(pair) != 0)
                 return 99;
-            pid_t pid = fork(); /* a process of its own for each: the recorder is per process */
+            /* A process for each measurement: the recorder is per process. */
+            pid_t pid = fork();
             if (pid == 0) {
                 measure(argv[1], levels[k], n, &results[k][r]);
                 _exit(write(pair[1], &results[k][r], sizeof results[k][r]) ==

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The automaton's rules, each by a short script of executions and the firings derived from the
- * rules by hand.
+ * Tests the automaton's rules: each by a short script of executions, with firings that were derived
+ * from the rules by hand.
  *
- * A script is words: "+3" thread 3 begins; "-3" it ends; "3:foo" it executes address foo;
- * "3:foo,bar" one execution that is both; "3@500" it has retired 500 instructions, each count
- * interrupting exactly; "3!500" the same, found at 500 only (skid); "3>500" its icount is 500 and
- * no interrupt came yet; "3t" its timeouts are over; "3~" it syncs; "3^50" it reports 50
- * instructions to the global icount; "3o" a stale expiry comes; "?" asks how many chains have an
- * alarm armed in any thread. Firings are words: tid, event, then * bcast, ! late, ? precond, D
- * default start, =N requested icount, #N pass (if not 0); the answer to "?" is "N armed". */
+ * A script consists of words:
+ *   +3        thread 3 begins
+ *   -3        thread 3 ends
+ *   3:foo     thread 3 executes address foo
+ *   3:foo,bar one execution is both foo and bar
+ *   3@500     thread 3 has retired 500 instructions; each count interrupts exactly
+ *   3!500     the same, but found at 500 only (skid)
+ *   3>500     the icount of thread 3 is 500, and no interrupt has come yet
+ *   3t        the timeouts of thread 3 expire
+ *   3~        thread 3 syncs
+ *   3^50      thread 3 reports 50 instructions to the global icount
+ *   3o        a stale expiry comes
+ *   ?         asks how many chains have an armed alarm in any thread
+ *
+ * Firings are words too: tid, event, then * bcast, ! late, ? precond, D default start, =N requested
+ * icount, #N pass (if not 0). The answer to "?" is "N armed". */
 #include "controller/state.h"
 #include "t/controller/helpers.h"
 #include "t/tap.h"
@@ -91,7 +100,7 @@ static struct ctl_moment moment_at(uint64_t icount)
     return (struct ctl_moment){.icount = icount};
 }
 
-/* Delivers what is over, the earliest first. */
+/* Delivers the expiries that are due, the earliest first. */
 static void run_to(struct machine *machine, unsigned tid, uint64_t icount, bool skid)
 {
     for (;;) {
@@ -451,7 +460,7 @@ static void check_rule(const struct rule *rule)
     machine_end(machine);
 }
 
-/* ---- What a script does not show ---- */
+/* ---- Rules that a script does not show ---- */
 
 static void check_ranks(void)
 {
@@ -492,7 +501,8 @@ static void check_sync_asked(void)
     machine_end(machine);
 }
 
-/* One digit for each thread, behind each script: 1 where no alarm can fire any more. */
+/* Each row gives one digit per thread after each part of its script: 1 if no alarm can fire any
+ * more. */
 static void check_over(void)
 {
     static const struct {
@@ -566,7 +576,7 @@ static void check_never_fired(void)
     machine_end(machine);
 }
 
-/* A fork in the middle: the child goes on where its thread was, with its machinery armed anew. */
+/* Forks half-way. The child continues where its thread was, and its alarms are armed anew. */
 static void check_fork(void)
 {
     struct machine *machine = machine_begin("start:address:a:count3,stop:timeout:5", 0);
@@ -575,20 +585,21 @@ static void check_fork(void)
     ctl_fork_prepare(machine->shared, &mask);
     ctl_fork_parent(machine->shared, &mask);
     run_script(machine, "0:a");
-    machine->armed_count[0] = 0; /* what the child loses */
+    machine->armed_count[0] = 0; /* the child loses the armed timeout */
     ctl_fork_prepare(machine->shared, &mask);
     ctl_fork_child(machine->shared, machine->threads[0], &mask, NULL);
     is_int(machine->armed_count[0], 1, "the child's timeout is armed anew");
     run_script(machine, "0t");
     is_str(machine->log, "0start 0stop", "and the chain goes on");
-    shared_of(machine->shared)->lock = 1; /* another thread held it at a fork that we did not see */
+    /* Another thread held the lock at a fork that the automaton did not see. */
+    shared_of(machine->shared)->lock = 1;
     ctl_after_fork(machine->shared, machine->threads[0], NULL);
     run_script(machine, "+2 2:a 2:a 2:a");
     is_str(machine->log, "0start 0stop 2start", "a fork without prepare leaves no lock behind");
     machine_end(machine);
 }
 
-/* A trampoline decrements by itself and comes for the rest only. */
+/* A trampoline decrements the counter itself and calls the slow path only when the alarm is due. */
 static void check_trampoline(void)
 {
     struct machine *machine = machine_begin("start:address:a:count2,stop:address:b", 0);
@@ -598,7 +609,7 @@ static void check_trampoline(void)
     int64_t *b = (int64_t *)(void *)((char *)thread + ctl_left_offset(1));
     const uint16_t first = 0, second = 1;
     const struct ctl_moment moment = moment_at(CTL_UNKNOWN);
-    bool parked = --*b > 0 && --*b > 0; /* not armed: decremented freely */
+    bool parked = --*b > 0 && --*b > 0; /* not armed: decremented without effect */
     bool not_due = --*a > 0;
     int64_t value = --*a;
     ctl_hit_slow(thread, &first, 1, &moment, 0, 1);
@@ -609,7 +620,7 @@ static void check_trampoline(void)
     machine_end(machine);
 }
 
-/* A handler that comes between the decrement and the slow path, and sees the alarm due itself. */
+/* A signal handler runs between the decrement and the slow path, and finds the alarm due itself. */
 static void check_interrupted(void)
 {
     struct machine *machine = machine_begin("start:address:a:count2,stop:address:a,repeat", 0);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Long: the parser under libFuzzer with the address and undefined-behaviour sanitizers, 10 minutes (REGTRACE_FUZZ_SECONDS),
-# from the corpus on. What it finds is kept beside the log; worth an entry of the corpus once mended.
+# Long: fuzzes the parser with libFuzzer and the address and undefined-behaviour sanitizers for 10
+# minutes (REGTRACE_FUZZ_SECONDS), beginning with the corpus. Prints each input that fails; add it
+# to the corpus when the bug is fixed.
 . "$(dirname "$0")/../lib.sh"
 
 command -v clang >/dev/null || skip_all "no clang"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fuzz target: any bytes through every door of the parser; what is accepted is parsed again from
- * its canonical text, explained, and driven with pseudo-random executions. t/controller/fuzz_long.t builds it for
- * libFuzzer and runs it.
+ * Fuzz target: feeds any bytes to every entry of the parser. Accepted text is parsed again from its
+ * canonical text, explained, and driven with pseudo-random executions. t/controller/fuzz_long.t
+ * builds it for libFuzzer and runs it.
  *
- * Input: the first byte picks the door, then a text up to a NUL byte, then bytes that drive the
- * automaton. */
+ * Input: the first byte selects the entry, then comes a text up to a NUL byte, then bytes that
+ * drive the automaton. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +114,7 @@ static void drive(struct ctl_config *config, const uint8_t *bytes, size_t size)
     free(shared_memory);
 }
 
-/* Accepted text means the same when it is read again. */
+/* Checks that accepted text means the same when its canonical text is parsed. */
 static void read_again(const struct ctl_config *config)
 {
     struct rt_error err = {.text = ""};
@@ -134,7 +134,7 @@ static void read_again(const struct ctl_config *config)
     ctl_builder_free(builder);
 }
 
-/* Lines name=value. Options that read files are left out. */
+/* Adds options from lines name=value. Skips options that read files. */
 static int add_options(struct ctl_builder *builder, char *text, struct rt_error *err)
 {
     int status = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replays the fuzz corpus as a normal test: each input must go through the target without an abort,
- * and the corpus must be there. Files given as arguments are replayed instead. */
+ * Replays the fuzz corpus as a normal test: no input may make the target abort, and the corpus must
+ * exist. Replays files that are given as arguments instead of the corpus. */
 #include <dirent.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static void replay(const char *path, const char *name)
     size_t size = stream != NULL ? fread(data, 1, sizeof data, stream) : 0;
     if (stream != NULL)
         fclose(stream);
-    diag("%s", name); /* says which one when it aborts */
+    diag("%s", name); /* names the input in case of an abort */
     ok(stream != NULL && LLVMFuzzerTestOneInput(data, size) == 0, "%s, %zu bytes", name, size);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the controller's tests share: a builder that collects warnings, and configs from a few
- * lines. */
+ * Shared by the controller's tests: a collector of warnings, and configs from chains. */
 #ifndef REGTRACE_T_CONTROLLER_HELPERS_H
 #define REGTRACE_T_CONTROLLER_HELPERS_H
 
@@ -23,7 +22,8 @@ static inline void warnings_collect(void *context, const char *text)
     strcat(warnings->text, "\n");
 }
 
-/* Chains as REGTRACE_CONTROL has them. NULL with the error text. */
+/* Returns the config of `chains`, which are written as in REGTRACE_CONTROL, or NULL with the reason
+ * in `err`. */
 static inline struct ctl_config *config_of(const char *chains, struct warnings *warnings,
                                            struct rt_error *err)
 {

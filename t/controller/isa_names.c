@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The copied names of ISA extensions and categories are those of the decoder that is installed. */
+ * Checks that the controller's table of ISA extensions and categories has the names of the
+ * installed decoder, Zydis. */
 #include <dlfcn.h>
 
 #include "controller/language.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The manual tells the truth: every name of the language is in it, and each of its example chains parses. */
+ * Checks the manual: it has every name of the language, and each of its example chains parses. */
 #include <stdlib.h>
 
 #include "controller/language.h"
@@ -15,14 +15,15 @@ static void check_names(const char *manual, const char *const *table, const char
     }
 }
 
-/* The lines of ```chain blocks, each; then all of one block together, since some wait for others. */
+/* Parses all chains of one ```chain block together, since some wait for others; returns their
+ * number. */
 static unsigned check_block(const char *block, size_t length)
 {
     struct rt_error err = {.text = ""};
     char *chains = strndup(block, length);
     struct ctl_config *config = config_of(chains, NULL, &err);
     unsigned count = config != NULL ? ctl_config_chain_count(config) : 0;
-    /* One uniform is allowed in all; the block has one. */
+    /* All chains together may have one uniform; the block has one. */
     if (!ok(config != NULL, "a block of %u example chains", count))
         diag("%s", err.text);
     ctl_config_free(config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Wrong control strings: each with the column and the words that its message must have. */
+ * Tests wrong control strings: each with the column and the words that its message must have. */
 #include "t/controller/helpers.h"
 #include "t/tap.h"
 
@@ -193,14 +193,14 @@ static const struct wrong table[] = {
     {"start:icount:5:1:2:3:4:5:6:7:8:9:a:b:c:d:e:f:g:h:i:j:k:l:m", 58, "more than 24 fields"},
 };
 
-/* The chain in question is the last where a line has several. */
+/* Returns the column that the message names, or 0 if it names none. */
 static unsigned column_of(const char *text)
 {
     const char *at = strstr(text, "\", column ");
     return at != NULL ? (unsigned)strtoul(at + 10, NULL, 10) : 0;
 }
 
-/* The caret stands under the column that the first line names. */
+/* Returns true if the caret stands under the column that the first line names. */
 static bool caret_agrees(const char *text)
 {
     const char *second = strchr(text, '\n');
@@ -208,7 +208,7 @@ static bool caret_agrees(const char *text)
     if (third == NULL || strchr(third + 1, '\n') != NULL)
         return false;
     if (strstr(text, "...") != NULL)
-        return strchr(third, '^') != NULL; /* clipped: the column is of the whole chain */
+        return strchr(third, '^') != NULL; /* clipped text; the column is that of the chain */
     return strspn(third + 1, " ") - 2 + 1 == column_of(text) && strchr(third, '^')[1] == '\0';
 }
 
@@ -280,7 +280,7 @@ static void check_capabilities(void)
     ctl_builder_free(builder);
 }
 
-/* A wrong chain leaves the builder as it was, so that a caller may report and go on. */
+/* A wrong chain leaves the builder unchanged, so that a caller may report it and continue. */
 static void check_rollback(void)
 {
     struct rt_error err = {.text = ""};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Right control strings: what they parse to, what they warn of, and that their canonical text means
- * the same. */
+ * Tests right control strings: the fields that they parse to, their warnings, and that their
+ * canonical text means the same. */
 #include "t/controller/helpers.h"
 #include "t/tap.h"
 
-/* Input, canonical text (NULL: the input itself). */
+/* Input and canonical text (NULL: the input itself). */
 static const struct {
     const char *chains, *canonical;
 } table[] = {
-    /* The examples of seed 000 */
+    /* The examples of Intel SDE's controller (Pin's InstLib control_manager) */
     {"start:icount:100", NULL},
     {"stop:address:foo:count3", NULL},
     {"start:icount:100,repeat:3", NULL},
@@ -116,7 +116,7 @@ static void check_round_trip(const char *chains, const char *canonical)
     ctl_config_free(again);
 }
 
-/* ---- What the fields hold ---- */
+/* ---- Values of the fields ---- */
 
 static const struct ctl_alarm *first_of(struct ctl_config *config)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where chains come from besides -control: legacy options, control files, regions files; and
- * function names. */
+ * Tests the sources of chains other than -control: legacy options, control files, regions files;
+ * and function names. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 static const struct {
     const char *options[MOST]; /* "name=value" */
-    const char *want;          /* canonical text, or the words of the error */
+    const char *want;          /* canonical text, or words of the error */
     const char *warning;
 } options[] = {
     {{"skip=1000", "length=100"}, "start:icount:1000,stop:icount:100\n", NULL},
@@ -48,7 +48,7 @@ static const struct {
      "start:icount:10:global:bcast,stop:icount:20:global:bcast,name:trace_for_instrs\n"
      "start:icount:30:global:bcast,stop:icount:20:global:bcast,repeat,waitfor:trace_for_instrs\n",
      NULL},
-    /* Wrong ones */
+    /* Wrong options */
     {{"skipp=5"}, "unknown controller option '-skipp', did you mean '-skip'?", NULL},
     {{"length=5", "length=6"}, "-length is given twice", NULL},
     {{"length=x"}, "-length expects an integer", NULL},
@@ -184,7 +184,7 @@ static const struct {
     {CTL_REGIONS_INTERVALS, "#start,duration\n1000,50\n 5000 , 60\n",
      "start:icount:1000:global:bcast,stop:icount:50:global:bcast,name:interval-2\n"
      "start:icount:3950:global:bcast,stop:icount:60:global:bcast,waitfor:interval-2\n"},
-    /* Not in order; one touches the one before it, one begins inside another. */
+    /* Unordered regions. One touches the region before it, one begins inside another. */
     {CTL_REGIONS_INTERVALS, "300,50\n0,100\n320,10\n100,7\n",
      "start:icount:193:global:bcast,stop:icount:50:global:bcast,waitfor:interval-4\n"
      "start:icount:0:global:bcast,stop:icount:100:global:bcast,name:interval-2\n"
@@ -212,7 +212,8 @@ static void check_regions(size_t row)
     ctl_builder_free(builder);
 }
 
-/* What -regions:warmup, -regions:prolog and -regions:epilog add, and the room that regions leave each other. */
+/* Tests what -regions:warmup, -regions:prolog and -regions:epilog add, and the space that regions
+ * leave each other. */
 static const struct {
     const char *parts[3]; /* warmup, prolog, epilog; NULL: not given */
     const char *text, *want, *warning;
@@ -235,7 +236,7 @@ static const struct {
      "start:icount:1000:tid0,epilog-start:icount:200:tid0,epilog-stop:icount:50:tid0\n",
      ""},
     {{"0", "0", "0"}, "c,0,1,1000,1200,1\n", "start:icount:1000:tid0,stop:icount:200:tid0\n", ""},
-    {{"900", "200", NULL}, /* at the start of the program there is less */
+    {{"900", "200", NULL}, /* the program has only 800 instructions for the warm-up */
      "c,0,1,1000,1200,1\n",
      "warmup-start:icount:0:tid0,prolog-start:icount:800:tid0,start:icount:200:tid0,"
      "stop:icount:200:tid0\n",
@@ -245,8 +246,9 @@ static const struct {
      "prolog-start:icount:0:tid0,start:icount:1000:tid0,stop:icount:200:tid0\n",
      "file F line 1: the prolog of region 1 has room for 1000 instructions, not 1200\n"
      "file F line 1: the warm-up of region 1 has room for 0 instructions, not 900\n"},
-    /* Between two regions: the epilog, then the prolog, then the warm-up, which begins one instruction after. In any order of
-     * lines; other threads do not count. */
+    /* Two regions of a thread have, between them, the epilog, the prolog and the warm-up, which
+     * begins one instruction later. The order of lines does not matter, and other threads do not
+     * count. */
     {{"300", "200", "100"},
      "c,0,b,2000,2100,1\nc,0,a,1000,1700,1\nc,1,c,1500,1600,1\n",
      "prolog-start:icount:1801:tid0,start:icount:199:tid0,"
@@ -257,7 +259,8 @@ static const struct {
      "epilog-start:icount:100:tid1,epilog-stop:icount:100:tid1\n",
      "file F line 1: the prolog of region b has room for 199 instructions, not 200\n"
      "file F line 1: the warm-up of region b has room for 0 instructions, not 300\n"},
-    /* Regions that touch: the second begins one instruction later, as both edges at one count would come in any order. */
+    /* Regions that touch: the second begins one instruction later, since two edges at one count
+     * could come in either order. */
     {{NULL, NULL, NULL},
      "c,0,1,1000,1200,1\nc,0,2,1200,1300,1\n",
      "start:icount:1000:tid0,stop:icount:200:tid0\nstart:icount:1201:tid0,stop:icount:99:tid0\n",
@@ -267,7 +270,7 @@ static const struct {
      "start:icount:1000:tid0,stop:icount:200:tid0\nstart:icount:1100:tid0,stop:icount:200:tid0\n",
      "file F line 2: region 2 begins before region 1 of the same thread ends; a thread is in one "
      "window at a time\n"},
-    /* The second ends early, the first does not. */
+    /* Region 2 ends before region 3 begins; region 1 does not. */
     {{NULL, NULL, NULL},
      "c,0,1,1000,1900,1\nc,0,2,1100,1200,1\nc,0,3,1300,1400,1\n",
      "start:icount:1000:tid0,stop:icount:900:tid0\nstart:icount:1100:tid0,stop:icount:100:tid0\n"
@@ -343,7 +346,7 @@ static void check_label(void)
     ctl_builder_free(builder);
 }
 
-/* ---- Options that do nothing without another ---- */
+/* ---- Options that have no effect without another ---- */
 
 static void check_useless(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Many threads and signal handlers on one automaton: counts are exact, each broadcast edge comes
- * once, in order. */
+ * Tests one automaton with many threads and signal handlers: counts are exact, and each broadcast
+ * edge comes once, in order. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,7 +27,8 @@ struct run {
     struct ctl_config *config;
     struct ctl_shared *shared;
     void *shared_memory;
-    /* Written in on_fire of shared edges: under the automaton's lock, which is what we test. */
+    /* take_fire() logs shared edges here. The automaton's lock protects the log, which the test
+     * checks. */
     struct {
         uint8_t event;
         uint64_t pass, phase;
@@ -36,7 +37,7 @@ struct run {
     struct {
         uint64_t starts, stops;
         struct armed armed;
-        unsigned turns; /* atomic: of the loop that handlers interrupt */
+        unsigned turns; /* of the loop that handlers interrupt; atomic */
         char padding[64];
     } local[THREADS + 1];
     unsigned stop; /* atomic */
@@ -150,7 +151,7 @@ static void check_global_repeat(void)
     run_end(run);
 }
 
-/* Both alarms are at one place: each execution is counted by one of the two, and by none twice. */
+/* Both alarms are at one place: each execution counts for exactly one of them. */
 static void check_global_pair(void)
 {
     const unsigned hits = 6000 * SCALE;
@@ -236,7 +237,7 @@ static void check_come_and_go(void)
     run_end(run);
 }
 
-/* ---- Handlers on the same thread ---- */
+/* ---- Handlers that interrupt the automaton on its own thread ---- */
 
 static __thread struct ctl_thread *handler_thread;
 static __thread unsigned handler_hits;
@@ -269,7 +270,7 @@ static void hit_interrupted(struct worker *worker, struct ctl_thread *thread)
     }
     handler_thread = NULL;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    /* Each execution is seen by one of the two: 3 for the start, 2 for the stop. */
+    /* Each execution counts for one alarm: 3 executions for a start, then 2 for a stop. */
     const uint64_t all = (uint64_t)hits + handler_hits;
     const uint64_t starts = run->local[worker->tid].starts, stops = run->local[worker->tid].stops;
     if (starts != (all + 2) / 5 || stops != all / 5 || handler_hits == 0) {
@@ -279,7 +280,8 @@ static void hit_interrupted(struct worker *worker, struct ctl_thread *thread)
     }
 }
 
-/* Handlers nest, and where signals come faster than they are handled, without end: each thread's loop is to go on now and then. */
+/* Waits until each thread's loop has made a turn, or until `end`: if signals come faster than they
+ * are handled, handlers nest without end. */
 static void wait_for_turns(struct run *run, unsigned threads, time_t end)
 {
     for (unsigned i = 0; i < threads; i++) {
@@ -292,8 +294,8 @@ static void wait_for_turns(struct run *run, unsigned threads, time_t end)
 static void check_handlers(void)
 {
 #ifdef __SANITIZE_THREAD__
-    /* Its runtime puts handlers off and runs them inside atomic operations, where we have blocked
-     * signals. */
+    /* ThreadSanitizer's runtime delays handlers and runs them inside atomic operations, where the
+     * automaton has blocked the signals. */
     skip("handlers that interrupt the automaton on its own thread",
          "ThreadSanitizer runs handlers where they are blocked");
     return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A file of channels whose changes come as those of punctual channels do: times go back by 1 ns, at the borders of chunks too, and many
- * have the same time. Channel 0 has them all, 1 a few, 2 more than a chunk and is said to be unused. */
+ * Writes a file of channels whose changes come in the order of punctual channels: times go back by
+ * 1 ns, also at the borders of chunks, and many times are equal. Channel 0 has all changes, channel
+ * 1 has a few, and channel 2 has more than a chunk but is declared unused. */
 #include "writer/writer.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rules of seeds/003 as small streams, each with what is to be seen, derived by hand: "t0.1@10=2" is channel 1 of thread 0 at 10 ns,
- * "p" a processor's. */
+ * Tests the rules of ovni's emulator on small streams. Each expected result is derived by hand:
+ * "t0@10=2" says that thread 0 shows 2 from 10 ns on; "p" stands for a processor. */
 #include "t/tap.h"
 #include "tools/channels/emu.h"
 
@@ -20,7 +20,7 @@ static const struct emu_channel channels[CHANNELS] = {
 };
 
 static char seen[4096];
-static uint32_t wanted; /* channel */
+static uint32_t wanted; /* the channel that note() records */
 
 static void note(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
                  int64_t value)
@@ -32,7 +32,7 @@ static void note(void *context, bool processor, uint32_t row, uint32_t channel, 
                        n != 0 ? " " : "", processor ? 'p' : 't', row, time, value);
 }
 
-/* Two threads, two processors; what has been seen of one channel. */
+/* Opens an emulator of two threads and two processors; note() records one channel. */
 static struct emu *begin(uint32_t channel)
 {
     struct emu *m = emu_open(channels, CHANNELS, 2, 2, (struct emu_output){note, NULL});
@@ -53,7 +53,7 @@ static void end(struct emu *m, const char *expected, const char *what)
 
 static struct rt_error why;
 
-/* What must work here. */
+/* Fails the test if a call that must work has failed. */
 static void do_it(int rc)
 {
     if (rc != 0)
@@ -69,7 +69,8 @@ static void refused(int rc, const char *text, const char *what)
 
 static void test_example(void)
 {
-    /* Of seeds/003, by its hooks: foo pushes 2, bar, which foo calls, pushes 1. */
+    /* The example of ovni's emulator, by its hooks: foo pushes 2; bar, which foo calls, pushes
+     * 1. */
     struct emu *m = begin(CALLS);
     do_it(emu_thread_is(m, 0, EMU_RUNNING, &why));
     emu_emit(m, 1);
@@ -171,7 +172,7 @@ static void test_processors(void)
     end(m, "p1@1=2", "a channel of the processor's own is set by the model");
 }
 
-/* One that follows active threads on the processor, and running ones on the thread. */
+/* A channel that shows active threads on the processor, and running threads on the thread. */
 static void test_bad(void)
 {
     static const struct emu_channel mixed[1] = {
@@ -201,7 +202,7 @@ static void test_punctual(void)
     emu_emit(m, 200);
     do_it(emu_event(m, 0, MARKS, 6, &why));
     emu_emit(m, 300);
-    do_it(emu_event(m, 1, MARKS, 6, &why)); /* is not running */
+    do_it(emu_event(m, 1, MARKS, 6, &why)); /* this thread is not running */
     emu_emit(m, 400);
     end(m, "t0@99=6 t0@100=0 p0@99=6 p0@100=0 t0@299=6 t0@300=0 p0@299=6 p0@300=0",
         "an event is seen 1 ns before its time, for 1 ns, on the processor too");

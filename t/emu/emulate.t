@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `regtrace emulate`: each change of channels against an oracle that reads the rank files by itself; policies, options, the link.
+# `regtrace emulate`: compares each change of channels with an oracle that reads the rank files
+# independently. Also policies, options and the link in regtrace.h5.
 . "$(dirname "$0")/../lib.sh"
 here=$REGTRACE_SOURCE/t/emu
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
@@ -62,7 +63,8 @@ is "$("$PYTHON" -c 'import h5py; print(sum(int(r["count_events"]) for r in h5py.
 [ ! -e moved/channels.h5 ]
 ok $? 'a file of another name is not the run'"'"'s'
 
-# refuses STATUS MESSAGE NAME ARGUMENT...
+# refuses STATUS MESSAGE NAME ARGUMENT...: regtrace emulate ends with STATUS and a message that
+# matches.
 refuses() {
     local want=$1 message=$2 name=$3
     shift 3
@@ -99,7 +101,7 @@ print([int((rows["state"][rows["row"] == i] > 0).sum()) for i, r in enumerate(f[
     "[5] $("$PYTHON" -c 'import h5py, glob; print(sum(len(h5py.File(n)["events"]) for n in glob.glob("killed/rank-*.h5")))')" \
     'all windows of the killed rank are in it, and all events'
 
-# More changes than chunks have, of more threads than one: in the order of time, with none missing.
+# More changes than one chunk holds, from several threads: in the order of time, with none missing.
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -o threads "$here/threads.c" -pthread || exit 99
 run 60 "$REGTRACE" run -quiet -o many -- ./threads
 run 60 "$REGTRACE" emulate many
@@ -109,14 +111,14 @@ rows = h5py.File("many/channels.h5")["channels/thread/region.name"][:]
 regions = sum(len([1 for c in h5py.File(n)["events"]["code"] if c in (0x5b5247, 0x5d5247)]) for n in glob.glob("many/rank-*.h5"))
 print(len(rows) == regions, len(rows) > 3 * 8192, bool((rows["time"][1:] >= rows["time"][:-1]).all()))')" 'True True True' 'each is there'
 
-# The file alone: order, chunks, texts, and what nobody used.
+# The file of channels alone: order, chunks, texts, and unused channels.
 run 60 "$REGTRACE_BUILD/t/emu/changes" changes.h5
 is "$status" 0 'a file of changes that go back by 1 ns' || diag "$err"
 is "$("$PYTHON" -c 'import h5py
 f = h5py.File("changes.h5")
 rows, few = f["channels/thread/all"][:], f["channels/cpu/few"][:]
 print(bool((rows["time"][1:] >= rows["time"][:-1]).all()), len(rows), len(set(rows["state"].tolist())))
-# Behind each other as they came where the time is the same.
+# Changes of one time keep the order in which they came.
 same = rows["time"][1:] == rows["time"][:-1]
 one = rows["row"][1:] == rows["row"][:-1]
 print(bool((rows["state"][1:] > rows["state"][:-1])[same & one].all()), few.tolist(), [list(f["channels"][s]) for s in ("thread", "cpu")])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What channels.h5 must hold, made of /events of the rank files by the rules of share/doc/schema.md alone.
+"""Computes what channels.h5 must hold from /events of the rank files, by the rules of
+share/doc/schema.md alone.
 
-    emulate_oracle.py RUN CHANNELS PROGRAM
+usage: emulate_oracle.py RUN CHANNELS PROGRAM
 
-Compares every row of six channels of threads, and of three of processors with what threads show there. Prints what differs; ends with 1.
+Compares every row of six channels of threads, and compares three channels of processors with what
+threads show there. Prints the differences; exits with 1 if there are any.
 """
 
 import os
@@ -26,7 +28,7 @@ FUNCTION_ENTER, FUNCTION_LEAVE = code("FEe"), code("FLl")
 PUSH, POP, SET = code("KM["), code("KM]"), code("KM=")
 BEGIN, END = code("GR["), code("GR]")
 NOT_RECORDED = 888888888
-WINDOWED = ("mpi.function", "func.name")  # channels that show NOT_RECORDED outside of windows
+WINDOWED = ("mpi.function", "func.name")  # channels that show NOT_RECORDED outside windows
 problems = []
 
 
@@ -36,7 +38,7 @@ def check(good, what):
 
 
 def times(f, clock):
-    """ns on rank 0's node: schema.md, "Time"."""
+    """Converts ticks to ns on the node of rank 0: schema.md, "Time"."""
     c, attributes = f["calibration"][:], f.attrs
     rate = float(attributes["nominal_ns_per_tick"]) or 1.0
     if c["monotonic_ns"][-1] > c["monotonic_ns"][0] + 10**6:
@@ -48,7 +50,7 @@ def times(f, clock):
 
 
 def symbols(program):
-    """(addresses, names) of the program's own functions, by nm."""
+    """Returns (addresses, names) of the functions that the program defines, by nm."""
     lines = subprocess.run(["nm", "-n", "--defined-only", program], capture_output=True, text=True, check=True).stdout
     rows = [(int(m[1], 16), m[2]) for m in re.finditer(r"^([0-9a-f]+) [tT] (\S+)$", lines, re.M)]
     return np.array([r[0] for r in rows], dtype=np.int64), [r[1] for r in rows]
@@ -60,7 +62,7 @@ def texts(f):
 
 
 class Shown:
-    """Changes of one row: (time, state), the first of them at 0."""
+    """The changes of one row: (time, state), the first of them at 0."""
 
     def __init__(self, known, first=0):
         self.rows = [(0, first)] if known else []
@@ -73,7 +75,7 @@ class Shown:
 
 
 def follow(rows, ns, name_of, strings, marks):
-    """What one thread shows: {channel: changes}."""
+    """Returns what one thread shows: {channel: changes}."""
     shown = {n: Shown(True, NOT_RECORDED if n in WINDOWED else 0) for n in (*WINDOWED, "region.window", "ovni.state")}
     inside = False
     shown["region.name"] = Shown(False)
@@ -127,7 +129,8 @@ def follow(rows, ns, name_of, strings, marks):
 
 
 def expect(run, program, marks):
-    """{channel: {(rank, thread): changes}} of all rank files, the events, and the origin."""
+    """Returns {channel: {(rank, thread): changes}} of all rank files, the number of events, and the
+    origin."""
     addresses, names = symbols(program)
     every, out = [], {}
     for name in sorted(n for n in os.listdir(run) if n.startswith("rank-")):
@@ -150,7 +153,7 @@ def expect(run, program, marks):
 
 
 def compare_threads(want, f, labels):
-    """Row by row; functions by their names."""
+    """Compares row by row, and functions by their names; returns the number of changes compared."""
     keys = [(int(r["rank"]), int(r["thread"])) for r in f["rows/thread"][:]]
     compared = 0
     for channel, rows in want.items():
@@ -167,7 +170,7 @@ def compare_threads(want, f, labels):
 
 
 def seen_at(f, channel, row, moments):
-    """What a row of threads shows behind all that happens at each of these times."""
+    """Returns what a row of threads shows after everything that happens at each of these times."""
     rows = f["channels/thread"][channel][:]
     rows = rows[rows["row"] == row]
     at = np.searchsorted(rows["time"], moments, "right") - 1

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages of every kind in an order of chance, each with its number as payload; a rank logs to FOLDER/log.RANK what it received: numbers of the
- * send and of the post, sender, receiver, tag, bytes. Marks 1 and 2 tell the numbers to the trace. With `windows` ranks open and close windows
- * by MPI_Pcontrol, each at moments of its own. */
+ * Exchanges messages of every kind in a random order, each with its number as payload. A rank logs
+ * to FOLDER/log.RANK what it received: numbers of the send and of the post, sender, receiver, tag,
+ * bytes. Marks 1 and 2 record the numbers in the trace. With `windows`, each rank opens and closes
+ * windows by MPI_Pcontrol at times of its own choice. */
 #include <regtrace.h>
 
 #include <mpi.h>
@@ -46,7 +47,7 @@ static void got(const void *data, long post, const MPI_Status *status)
     pthread_mutex_unlock(&lock);
 }
 
-/* The same chances on all ranks. */
+/* The same random numbers on all ranks. */
 static unsigned chance(unsigned *state, unsigned below)
 {
     *state = *state * 1103515245u + 12345u;
@@ -73,7 +74,8 @@ static void send_one(char *data, int bytes, int to, int tag, MPI_Comm comm, unsi
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-/* To the right and from the left, tags in another order, receives before the sends; some by wildcards, some cancelled. */
+/* Sends to the right and receives from the left. Receives are posted before the sends, with tags in
+ * another order; some use wildcards, and some are cancelled. */
 static void posted_first(MPI_Comm comm, unsigned *state)
 {
     enum { N = 6 };
@@ -156,7 +158,7 @@ static void sent_first(MPI_Comm comm, unsigned *state)
     MPI_Send(data, 4, MPI_BYTE, MPI_PROC_NULL, 1, comm);
 }
 
-/* Two threads of each rank at once, each with a tag of its own. */
+/* Two threads of each rank exchange messages at once, each with its own tag. */
 static void *work(void *number)
 {
     char data[64], room[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * gap WRITER DIR STREAM: an MPI process that loses events twice: in one of its windows, and from one window into another. What it
- * records is written out in gaps.py. */
+ * gap WRITER DIR STREAM: an MPI process that loses events twice: once within a window, and once
+ * from one window into another. gaps.py lists what it records. */
 #include "t/writer/producer.h"
 
 #include "base/clock.h"
@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { CALL = 7, OTHER_CALL = 9 }; /* MPI functions, whichever */
+enum { CALL = 7, OTHER_CALL = 9 }; /* two arbitrary MPI functions */
 
 static void set_window(int32_t ordinal)
 {
-    recorder_flush(&recorder_self); /* a chunk is of one window */
+    recorder_flush(&recorder_self); /* a chunk belongs to one window */
     recorder_set_window(&recorder_self, ordinal, ordinal != STREAM_NO_WINDOW);
 }
 
@@ -33,7 +33,7 @@ static void put(uint32_t code, uint64_t a, uint64_t b)
     (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* As the recorder says it: since when, behind it. */
+/* Loses events and says so as the recorder does: after the gap, with the ticks since its start. */
 static void lose(int32_t window_then)
 {
     uint64_t from = clock_ticks();
@@ -50,10 +50,10 @@ static void first_window(void)
     put(EVENT_MPI_ENTER(CALL), 0, 0);
     lose(0);
     put(EVENT_MPI_LEAVE(OTHER_CALL), 0, 0); /* entered in the gap */
-    put(EV_FUNCTION_LEAVE, 0x2000, 0);      /* likewise */
+    put(EV_FUNCTION_LEAVE, 0x2000, 0);      /* entered in the gap, too */
     put(EV_FUNCTION_ENTER, 0x3000, 0);
     put(EV_FUNCTION_LEAVE, 0x3000, 0);
-    put(EV_FUNCTION_LEAVE, 0x1000, 0); /* entered before */
+    put(EV_FUNCTION_LEAVE, 0x1000, 0); /* entered before the gap */
     window(false, 0);
 }
 

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What channels must show of t/emu/gap.c, by hand: `gaps.py DIR`, whose channels.h5 is there. Prints a line a channel: ok or what differs."""
+"""Compares the channels of t/emu/gap.c with what they must show, derived by hand.
+
+usage: gaps.py DIR, where DIR holds channels.h5. Prints a line for each channel: ok, or what
+differs."""
 import sys
 
 import h5py
 
 UNKNOWN = 666
-OUTSIDE = 888888888  # shown outside of windows: not recorded
+OUTSIDE = 888888888  # shown outside windows: not recorded
 CALL = 7 + 1  # function N is shown as N + 1
 
 with h5py.File(f"{sys.argv[1]}/rank-00000.h5", "r") as f:
@@ -21,7 +24,8 @@ gaps = [(times[i] - int(events[i]["b"]) * rate, times[i]) for i, n in enumerate(
 
 
 def at(name, number=0):
-    """When that event was: the number-th of its name, from the first."""
+    """Returns the time of the event with this name and number, counted from 0, since the first
+    event."""
     return times[[i for i, n in enumerate(rows) if n == name][number]]
 
 
@@ -32,13 +36,14 @@ opens = [at("EV_WINDOW_OPEN", i) for i in range(2)]
 closes = [at("EV_WINDOW_CLOSE", i) for i in range(2)]
 (a, b), (c, d) = gaps
 WANT = {
-    # Functions are numbered as they come: 1, and behind the gap 2. What is below the latter is not known, and shown as 0 (nothing).
+    # Functions are numbered in the order in which they come: 1, and after the gap 2. What lies
+    # below function 2 on the stack is unknown, and shown as 0 (nothing).
     "func.name": [(0, OUTSIDE), (opens[0], 0), (enters[0], 1), (a, UNKNOWN), (enters[1], 2), (leaves[1], 0), (closes[0], OUTSIDE),
                   (opens[1], 0), (c, UNKNOWN), (closes[1], OUTSIDE)],
-    # The leave of what was entered in the gap says that nothing is open now.
+    # The leave of a call that was entered in the gap says that nothing is open now.
     "mpi.function": [(0, OUTSIDE), (opens[0], 0), (calls[0], CALL), (a, UNKNOWN), (calls[1], 0), (closes[0], OUTSIDE), (opens[1], 0),
                      (c, UNKNOWN), (calls[2], CALL), (calls[3], 0), (closes[1], OUTSIDE)],
-    # 14: not recorded, 1: running; 0: unknown.
+    # 14: not recorded; 1: running; 0: unknown.
     "mpi.activity": [(opens[0], 1), (calls[0], "call"), (a, 14), (b, 0), (calls[1], 1), (closes[0], 14), (opens[1], 1), (c, 14), (d, 0),
                      (calls[2], "call"), (calls[3], 1), (closes[1], 14)],
     "region.window": [(opens[0], 1), (closes[0], 0), (opens[1], 2), (c, UNKNOWN), (d, 3), (closes[1], 0)],

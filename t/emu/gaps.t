@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Where events of a thread are lost, nothing that was open is shown through the gap, and behind it nothing that is not known.
+# Where a thread loses events, the channels show nothing through the gap that was open before, and
+# nothing unknown after it.
 . "$(dirname "$0")/../lib.sh"
 [ "$PYTHON" != no ] || skip_all "no python3 with h5py"
 cd "$T" || exit 99
@@ -23,7 +24,7 @@ PYTHONDONTWRITEBYTECODE=1 run 60 "$PYTHON" "$REGTRACE_SOURCE/t/emu/prv.py" prv t
 is "$status" 0 'are what their format says' || diag "$err"
 PYTHONDONTWRITEBYTECODE=1 run 60 "$PYTHON" "$REGTRACE_SOURCE/t/emu/prv.py" prv thread 320
 is "$(tr '\n' ',' <<<"$out")" '0 Not recorded,0 0,0 0x1000,0 Unknown,0 0x3000,0 0,0 Not recorded,0 0,0 Unknown,0 Not recorded,' 'functions in them'
-# By a stream that is too small for what comes: real gaps, with calls that go on through them.
+# Real gaps, from a stream that is too small, and calls that last through them.
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -finstrument-functions -x c -o much - <<'C' || exit 99
 #include <regtrace.h>
 static void inner(int i)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages of the rarer kinds, each with its number as payload, to the right and from the left; a rank logs to FOLDER/log.RANK what it received, as
- * exchange.c does: numbers of the send and of the post, sender, receiver, tag, bytes. Marks 1 and 2 tell the numbers to the trace. With
- * `killed` the last rank ends by SIGKILL, and the others send to it. */
+ * Exchanges messages of the rarer kinds, each with its number as payload, to the right and from the
+ * left. Each rank logs to FOLDER/log.RANK what it received, as exchange.c does: numbers of the send
+ * and of the post, sender, receiver, tag, bytes. Marks 1 and 2 record the numbers in the trace.
+ * With `killed`, the last rank ends by SIGKILL, and the others send to it. */
 #include <regtrace.h>
 
 #include <mpi.h>
@@ -41,7 +42,7 @@ static void got(int i, const MPI_Status *s)
             bytes);
 }
 
-/* Whose communicator has any order of ranks: neighbours of this one. */
+/* This rank's neighbours in a communicator, which may order the ranks in any way. */
 struct side {
     MPI_Comm comm;
     int left, right;
@@ -63,7 +64,7 @@ static void post(const struct side *c, MPI_Request *r, int i, int source, int ta
     MPI_Irecv(room[i], MOST, MPI_BYTE, source, tag, c->comm, r);
 }
 
-/* Receives that are posted before; ready sends need that. */
+/* Receives are posted before the sends: ready sends need that. */
 static void sends_of_all_kinds(const struct side *c, int round)
 {
     MPI_Request r[N], s[N] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL,
@@ -81,7 +82,7 @@ static void sends_of_all_kinds(const struct side *c, int round)
         case 1: MPI_Ibsend(sent[i], bytes, MPI_BYTE, to, tag, c->comm, &s[i]); break;
         case 2: MPI_Irsend(sent[i], bytes, MPI_BYTE, to, tag, c->comm, &s[i]); break;
         case 3: MPI_Ssend(sent[i], bytes, MPI_BYTE, to, tag, c->comm); break;
-        case 4: /* freed while it may be active: its handle is soon another's */
+        case 4: /* freed while it may be active: another request soon gets its handle */
             MPI_Isend(sent[i], bytes, MPI_BYTE, to, tag, c->comm, &s[i]);
             MPI_Request_free(&s[i]);
             break;
@@ -127,7 +128,7 @@ static void persistent(const struct side *c)
     MPI_Send_init(sent[4], bytes, MPI_BYTE, c->right, 5, c->comm, &r[N + 4]);
     MPI_Send_init(sent[5], bytes, MPI_BYTE, c->right, 5, c->comm, &r[N + 5]);
     for (int times = 0; times < 3; times++) {
-        /* of one call all have one number: the payload says which it was */
+        /* All requests of one call have one number: the payload says which send it was. */
         number_post(0);
         for (int i = 1; i < N; i++)
             posted[i] = posted[0];
@@ -145,7 +146,8 @@ static void persistent(const struct side *c)
         MPI_Request_free(&r[i]);
 }
 
-/* A receive, cancelled; a send that is to be cancelled too late. Neither library cancels sends: that is in matching.c alone. */
+/* A cancelled receive, and a send that is cancelled too late. Neither MPI library cancels sends:
+ * matching.c alone tests that. */
 static void cancelled(const struct side *c)
 {
     MPI_Request s, r[2];
@@ -156,7 +158,7 @@ static void cancelled(const struct side *c)
     MPI_Cancel(&r[0]);
     MPI_Wait(&r[0], &status);
     MPI_Test_cancelled(&status, &gone);
-    if (!gone) /* nothing was sent yet */
+    if (!gone) /* the cancel must succeed: nothing was sent yet */
         MPI_Abort(MPI_COMM_WORLD, 3);
     MPI_Barrier(MPI_COMM_WORLD);
     post(c, &r[1], 1, c->left, 6);
@@ -192,7 +194,7 @@ static void probed(const struct side *c)
 }
 
 #if MPI_VERSION >= 4
-/* MPICH 4.0 does not say what such a request has received: it is what the order says. */
+/* MPICH 4.0 does not say what such a request has received: the order of messages says it. */
 static void both_ways(const struct side *c)
 {
     MPI_Request r;
@@ -238,7 +240,7 @@ static void of_four(const struct side *c)
 }
 #endif
 
-/* MPI's own use of messages inside of a call of the program's: a reduction with a function that sends to itself. */
+/* Messages within an MPI call of the program: the function of a reduction sends to its own rank. */
 static void nested(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     MPI_Request r;
@@ -276,7 +278,7 @@ static void killed(void)
     }
     fclose(out);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Barrier(MPI_COMM_WORLD); /* the launcher ends them */
+    MPI_Barrier(MPI_COMM_WORLD); /* here the launcher ends the ranks */
     _exit(1);
 }
 

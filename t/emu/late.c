@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Late lines come before the first line that is after them, whatever lies between: short lines and long ones, many and none. */
+ * Tests that late lines come before the first line that is later than they are, whatever lies
+ * between: short lines and long ones, many and none. */
 #include "t/tap.h"
 #include "tools/paraver/prv.h"
 
@@ -36,7 +37,7 @@ static size_t add(char *to, size_t at, const char *text)
     return at + n;
 }
 
-/* The trace, and what it is to be with its late lines: by the rule, a line after the other. */
+/* Makes a trace, and what it must be with its late lines, one line after the other by the rule. */
 static void make(unsigned lines, unsigned longest, size_t n)
 {
     static char line[200000];

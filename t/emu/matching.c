@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages from events that are written down here, with the partners that MPI's rule gives them by hand. What tools/messages/comms.h and whole.h
- * tell of files is told by this program: three processes of two threads, streams 0 and 1 of process 0, 2 and 3 of 1, 4 and 5 of 2. */
+ * Matches messages of events that are written down here, and compares the partners with those that
+ * MPI's rule gives, derived by hand. This program defines the functions of tools/messages/comms.h
+ * and whole.h itself, without files: three processes of two threads. Process 0 has streams 0 and 1,
+ * process 1 has 2 and 3, process 2 has 4 and 5. */
 #include "tools/messages/messages.h"
 #include "tools/messages/whole.h"
 
@@ -8,7 +10,7 @@
 
 enum { PROCESSES = 3, STREAMS = 6, WORLD = 0, INTER = 1, COMMS = 2 };
 
-/* --- the other side of comms.h and whole.h --------------------------------------------------------------------------------- */
+/* --- stand-ins for comms.h and whole.h -------------------------------------------------------- */
 
 static int64_t whole[PROCESSES];
 static const struct emu_stream streams[STREAMS];
@@ -39,7 +41,7 @@ uint32_t emu_comms_process_of(const struct emu_comms *c, uint32_t stream)
     (void)c;
     return stream / 2;
 }
-/* A name for the process: nobody looks into it. */
+/* Identifies the process; only the stand-ins read it. */
 const struct rt_rank *emu_comms_file(const struct emu_comms *c, uint32_t process)
 {
     (void)c;
@@ -50,7 +52,7 @@ int32_t emu_comms_world_rank(const struct emu_comms *c, uint32_t process)
     (void)c;
     return (int32_t)process;
 }
-/* The world is number 1, the intercommunicator 2; 3 is not known. */
+/* Communicator 1 is the world, 2 the intercommunicator; 3 is unknown. */
 uint32_t emu_comms_find(const struct emu_comms *c, uint32_t process, uint32_t id, uint32_t *side)
 {
     (void)c;
@@ -64,7 +66,7 @@ uint32_t emu_comms_process(const struct emu_comms *c, uint32_t comm, uint32_t si
         return EMU_NO_PROCESS;
     return (uint32_t)rank + (comm == INTER && side == 1);
 }
-/* Windows are in t/emu/windows.t. */
+/* There are no windows here: t/emu/windows.t tests them. */
 bool emu_is_single(const struct rt_rank *file, int32_t thread, int level)
 {
     (void)file;
@@ -85,7 +87,7 @@ int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t wind
     return *(const int64_t *)(const void *)file;
 }
 
-/* --- a script of events ------------------------------------------------------------------------------------------------------ */
+/* --- script of events ------------------------------------------------------------------------- */
 
 static struct emu_messages *messages;
 static char got[1024];
@@ -122,16 +124,16 @@ static void come_up(int64_t ns, uint32_t stream)
     event(ns, stream, EV_MPI_READY, stream / 2 | (uint64_t)PROCESSES << 32, 3);
 }
 
-/* One line: time, stream, what, and what it has:
+/* Plays a line of a script: time, stream, kind, and the fields of the kind:
  *   > FUNCTION PEER TAG BYTES COMM   enter (-1 any, -2 MPI_PROC_NULL)
  *   < FUNCTION HANDLE                leave
- *   = FUNCTION PEER TAG BYTES HANDLE enter, and leave a ns later, in the world
+ *   = FUNCTION PEER TAG BYTES HANDLE enter, and leave 1 ns later, in the world
  *   ! HANDLE SOURCE TAG BYTES        a receive is complete (HANDLE 0: that of the call)
- *   . HANDLE                         something else is
- *   x HANDLE                         cancelled
- *   s HANDLE                         a persistent one starts
- *   r SOURCE TAG ROOM                what a call receives that sends as well
- *   m HANDLE                         the message of a matched probe is received now
+ *   . HANDLE                         another request is complete
+ *   x HANDLE                         a request is cancelled
+ *   s HANDLE                         a persistent request starts
+ *   r SOURCE TAG ROOM                the receiving side of a call that also sends
+ *   m HANDLE                         the receive of a matched probe's message starts
  *   i                                MPI is up */
 static void play_line(const char *line)
 {
@@ -169,7 +171,7 @@ static void play_line(const char *line)
     }
 }
 
-/* "10-30": what the call at 10 sent, the one that began at 30 received. */
+/* Notes "10-30": the call that began at 30 received what the call at 10 sent. */
 static void found(void *context, const struct emu_message *m)
 {
     (void)context;
@@ -182,11 +184,13 @@ static const char *const reasons[EMU_REASONS] = {
     [EMU_CONCURRENT] = "concurrent",  [EMU_UNLIKE] = "unlike", [EMU_UNFINISHED] = "unfinished",
     [EMU_PARTITIONED] = "partitioned"};
 
-/* late: process 1 comes up by a line of the script. until: how long the recording of process 1 is whole, 0: to its end. */
+/* late: a line of the script brings up MPI in process 1. until: the time up to which the recording
+ * of process 1 is complete; 0: to its end. */
 struct script {
     const char *name;
-    const char *lines; /* separated by ; */
-    const char *want;  /* messages, then "WHY SENDS/RECEIVES" of those without a partner */
+    const char *lines; /* separated by semicolons */
+    /* The matched messages, then "REASON SENDS/RECEIVES" for those without a partner. */
+    const char *want;
     int64_t until;
     bool late;
 };
@@ -222,9 +226,9 @@ static void play(const struct script *s)
     is_str(got, s->want, s->name);
 }
 
-/* --- what MPI says ------------------------------------------------------------------------------------------------------------- */
+/* --- MPI's rules ------------------------------------------------------------------------------ */
 
-/* Two sends from 0 to 1 that are alike in tag and size: only their order tells which is which. */
+/* Two sends from 0 to 1 with the same tag and size: only their order tells them apart. */
 #define TWO_SENDS "10 0 = Send 1 7 100 0; 12 0 = Send 1 7 100 0;"
 
 static const struct script scripts[] = {

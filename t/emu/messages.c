@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `messages DIR`: each message of a run by the marks that stood when it was sent and posted: sent, posted, sender, receiver, tag, bytes. Marks
- * of type 1 and 2 number sends and receives; 0: none was set in the window. "likely" instead of "message": not sure. Behind them what has no partner, by reason: why, sends, receives. */
+ * messages DIR: prints each message of a run with the marks that held when it was sent and posted:
+ * sent, posted, sender, receiver, tag, bytes. Marks of type 1 and 2 number sends and receives; 0:
+ * none was set in the window. A line begins with "likely" instead of "message" if the match is not
+ * sure. Then prints what has no partner, by reason: reason, sends, receives. */
 #include "tools/messages/messages.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Matched messages are those that the program itself has logged: what each receive got, by numbers that the senders put into it.
+# Matched messages are those that the program itself has logged: what each receive got, by numbers
+# that the senders put into the payload.
 . "$(dirname "$0")/../lib.sh"
 MESSAGES=$REGTRACE_BUILD/t/emu/messages
 for mpi in openmpi mpich; do

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The models' tables against the codes that there are: each code has one rule, each channel a name and a type of its own. */
+ * Compares the models' tables with the codes that exist: each code has one rule, each channel a
+ * unique name and type. */
 #include "tools/channels/models.h"
 
 #include "t/tap.h"
@@ -59,7 +60,7 @@ static void test_channels(void)
        "and the others ovni's numbers where they mean the same");
 }
 
-/* Values that actions give to channels are of their kinds. */
+/* Each action suits the kind of its channel. */
 static void test_actions(void)
 {
     static struct model_channel c[CHANNEL_COUNT];

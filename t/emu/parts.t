@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Conversions by several processes, a part of the ranks each: the bytes, words and status of one process, or a reason, and nothing left.
+# Conversions by several processes, each with a part of the ranks: the bytes, messages and status of
+# one process, or a reason; and nothing is left.
 . "$(dirname "$0")/../lib.sh"
 unset REGTRACE_PARTS REGTRACE_PARTS_WAIT OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK PMI_SIZE SLURM_PROCID SLURM_STEP_NUM_TASKS
 
-# start K N WORD...: process K of N, as a launcher starts it; its number is in $started.
+# start K N WORD...: starts process K of N, as a launcher does; sets started to its pid.
 start() {
     local k=$1 n=$2
     shift 2
@@ -14,7 +15,7 @@ start() {
     kill_at_end "$started"
 }
 
-# finish: all of $pids have ended; their statuses are in $statuses.
+# finish: waits until all of $pids have ended; sets statuses to theirs.
 pids=() alone=
 finish() {
     local k
@@ -28,7 +29,7 @@ finish() {
     rt_pids=(${alone:+"$alone"}) # the numbers of those that have ended may be others' by now
 }
 
-# together N WORD...: N processes, by hand.
+# together N WORD...: runs N processes, without a launcher.
 together() {
     local k n=$1
     shift
@@ -36,13 +37,13 @@ together() {
     finish
 }
 
-# said: what all processes have said, but for what a launcher adds.
+# said: prints what all processes have said, without what a launcher adds.
 said() { grep -h '^regtrace' "$@"; }
 
 left() { find "$T" -maxdepth 2 -name '*.parts*'; }
 
-# same NAME HOW WORD...: what the command makes in $T/made is the same when it is done as HOW says: the number of processes, or an MPI
-# and that.
+# same NAME HOW WORD...: the command makes the same in $T/made when it runs as HOW says: a number of
+# processes, or an MPI and a number.
 same() {
     local name=$1 how=$2 n=${2##* } code k wrong=''
     shift 2
@@ -95,14 +96,15 @@ same 'a part of the time' 3 export -chrome "$M" -from 0.01 -to 0.05 "$T/run"
 same 'observed processors, lint' 2 prv -policy lint -cpu observed -o "$M" "$T/run"
 same 'no rank' 2 prv -rank 7 -o "$M" "$T/run"
 
-# Two files with the same events at the same times: their order is that of the files.
+# Two files with the same events at the same times: the order of the files is the order of the
+# events.
 mkdir "$T/ties"
 file=$(find "$T/run" -name 'rank-*.h5' | sort | head -1)
 cp "$file" "$T/ties/rank-00000.h5"
 cp "$file" "$T/ties/rank-00001.h5"
 same 'events of one time' 2 prv -o "$M" "$T/ties"
 
-# What cannot be right, and is said once.
+# Recordings that cannot be right: the message appears once.
 mkdir "$T/wrong"
 "$REGTRACE_BUILD/t/emu/wrong" "$REGTRACE_BUILD/writer/regtrace-writer" "$T/wrong" "$T/wrong.stream"
 is $? 0 'a recording that cannot be right'
@@ -115,7 +117,7 @@ rm -f "$T/cut/regtrace.h5"
 same 'a file that cannot be opened, strict' 2 prv -o "$M" "$T/cut"
 same 'a file that cannot be opened, salvage' 3 prv -policy salvage -o "$M" "$T/cut"
 if [ -n "$PYTHON" ] && "$PYTHON" -c 'import h5py' 2>/dev/null; then
-    # Its table of pieces is wrong: only who reads its events finds that.
+    # Its table /pieces is wrong: only a process that reads its events finds that.
     cp -r "$T/run" "$T/lie"
     file=$(find "$T/lie" -name 'rank-*.h5' | sort | tail -1)
     run 60 "$PYTHON" "$REGTRACE_SOURCE/t/emu/pieces.py" "$file" lie
@@ -126,7 +128,7 @@ else
     skip 'a file that one of them finds damaged' 'no python3 with h5py'
 fi
 
-# Processes that never come, die, or are ended.
+# Processes that never come, that are killed, or that a signal ends.
 rm -rf "$M" "$T/one"
 "$REGTRACE" prv -o "$T/one" "$T/run" >/dev/null
 export REGTRACE_PARTS_WAIT=1
@@ -171,7 +173,7 @@ finish
 isnt "$(left)" '' 'SIGKILL leaves their folder'
 same 'which the next ones take over' 3 prv -o "$M" "$T/run"
 
-# Who is alone.
+# A process that has no others beside it.
 rm -rf "$M"
 run 60 env PMI_RANK=1 PMI_SIZE=3 REGTRACE_PARTS=0 "$REGTRACE" prv -o "$M" "$T/run"
 is "$status" 0 'REGTRACE_PARTS=0: each for itself'

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `patterns FOLDER PATTERN SEED ROUNDS EVERY TAGS BYTES [sleep]`: messages of equal size, each with its number as payload, in one of the usual patterns, with
- * work of chance between (or sleep, as if each rank had a processor); a rank logs to FOLDER/log.RANK what it received, as exchange.c does. EVERY: rounds between the edges of windows,
- * which MPI_Pcontrol opens and closes on all ranks; 0: nothing opens them here. Marks 1 and 2 number sends and posts. */
+ * patterns FOLDER PATTERN SEED ROUNDS EVERY TAGS BYTES [sleep]: exchanges messages of equal size in
+ * one of the usual patterns, each with its number as payload, with a random amount of work between
+ * them (with `sleep`: pauses, as if each rank had a processor). Each rank logs to FOLDER/log.RANK
+ * what it received, as exchange.c does. EVERY is the number of rounds between the edges of windows,
+ * which MPI_Pcontrol opens and closes on all ranks; 0: the program opens none. Marks 1 and 2 number
+ * sends and posts. */
 #include <regtrace.h>
 
 #include <mpi.h>
@@ -94,7 +97,7 @@ static void token(int round)
         MPI_Send(number_send(0), bytes, MPI_BYTE, right, tag, MPI_COMM_WORLD);
 }
 
-/* Rank 0 gives pieces of work, as they are asked for. */
+/* Rank 0 hands out pieces of work on request. */
 static void master(int round)
 {
     MPI_Status s;
@@ -113,7 +116,7 @@ static void master(int round)
     }
 }
 
-/* To anybody, as many as chance says; received in any order. */
+/* Sends a random number of messages to random ranks, which receive them in any order. */
 static void anybody(int round)
 {
     int to[64] = {0}, from[64], awaited = 0;
@@ -139,7 +142,8 @@ static void anybody(int round)
     MPI_Waitall(n, r, MPI_STATUSES_IGNORE);
 }
 
-/* Some at once, received much later: under way wherever a window begins or ends. */
+/* Sends several messages at once and receives them much later: some are under way wherever a window
+ * begins or ends. */
 static void bursts(int round)
 {
     MPI_Request r[LIMIT];
@@ -154,7 +158,7 @@ static void bursts(int round)
     MPI_Waitall(n, r, MPI_STATUSES_IGNORE);
 }
 
-/* The receiver is always some behind: what it gets has been there for long. */
+/* The receiver is always AHEAD rounds late: its messages have been there for long. */
 static void ahead(int round)
 {
     static MPI_Request r[AHEAD];
@@ -171,7 +175,7 @@ static void ahead(int round)
     }
 }
 
-/* As both_neighbours(), and one round behind. */
+/* Like both_neighbours(), but receives one round later. */
 static void behind(int round)
 {
     static MPI_Request r[2][4];

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""/pieces of rank files against their /events, by h5py and the rules of schema.md alone; prints a line a file.
+"""Compares /pieces of rank files with their /events, by h5py and the rules of schema.md alone.
 
-usage: pieces.py FILE...                what it says: "closed 1200 of 1200 events in 31 pieces of 5 threads"
-       pieces.py FILE without|torn|lie  change it: no table; one row's `rows` changed; one row's thread, with its check
+usage: pieces.py FILE...
+           prints a line for each file: "closed 1200 of 1200 events in 31 pieces of 5 threads"
+       pieces.py FILE without|torn|lie
+           changes it. without: removes the table; torn: changes `rows` of one row;
+           lie: changes the thread of one row, and its check
 """
 import sys
 
@@ -22,7 +25,8 @@ def check_of(p):
 
 
 def wanted(events):
-    """(thread, row, rows, first clock, last clock) of each stretch, in its parts."""
+    """Yields (thread, row, rows, first clock, last clock) of each sequence of one thread's events,
+    split at LONGEST."""
     edges = [0, *(np.flatnonzero(np.diff(events["thread"])) + 1).tolist(), len(events)]
     for low, high in zip(edges, edges[1:]):
         for first in range(low, high, LONGEST):
@@ -37,7 +41,8 @@ def look(path):
     except OSError:
         f = h5py.File(path, "r", libver="latest", swmr=True)
     with f:
-        pieces = f["pieces"][:]  # first: what is written behind it in between is not missed
+        # Read /pieces first: what the writer adds between the two reads is then not missed.
+        pieces = f["pieces"][:]
         f["events"].refresh()
         events, state = f["events"][:], f.attrs["state"].split(b"\0")[0].decode()
     found = [tuple(int(p[n]) for n in ("thread", "row", "rows", "first_clock", "last_clock")) for p in pieces]
@@ -46,7 +51,7 @@ def look(path):
         want = want[:len(found)]
     covered = sum(p[2] for p in found)
     good = found == want and all(check_of(p) == int(p["check"]) for p in pieces)
-    # Of an open file what was written last, and the last stretch, may be missing.
+    # An open file may lack the events that were written last, and the last sequence.
     if state == "open":
         good = good and covered <= len(events)
     print(f"{state} {covered} of {len(events)} events in {len(found)} pieces of {len({p[0] for p in found})} threads"

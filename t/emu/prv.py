@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A reader of Paraver's traces, from the description of their format alone: what it finds wrong is an error.
+"""Reads Paraver's traces by the description of their format alone; whatever is wrong is an error.
 
 usage: prv.py DIR TRACE WHAT [RUN]
-TRACE: thread or cpu. WHAT: check | messages | TYPE (the labels that this type of events shows, row by row) | calls RUN (time and number of MPI
-calls of each thread against /events of the run's files)."""
+TRACE: thread or cpu
+WHAT:  check
+       messages
+       TYPE       the labels that this type of events shows, row by row
+       calls RUN  compares time and number of MPI calls of each thread with /events of the run"""
 import re
 import sys
 
@@ -80,7 +83,7 @@ class Trace:
         return self.known[fields[2], fields[3]]
 
     def lines(self):
-        """(kind, row, time, rest) of all lines, which must be in the order of time."""
+        """Yields (kind, row, time, rest) of all lines, which must be in the order of time."""
         self.known = {t: i for i, t in enumerate(self.threads)}
         last, ends, states = 0, {}, {}
         for line in self.file:
@@ -101,7 +104,8 @@ class Trace:
                 if len(pairs) % 2 or not pairs or any(t not in self.types for t in pairs[::2]):
                     fail(f"event {line!r}")
             elif kind == 3:
-                # a receiver may have been ready long before; clocks of nodes aside
+                # A receiver may have been ready long before the send. Differences between the
+                # clocks of nodes are not considered.
                 if len(f) != 15 or f[6] < time or f[12] < time or f[12] > self.duration or f[11] > f[12]:
                     fail(f"message {line!r}")
             else:
@@ -117,7 +121,7 @@ def check(trace):
 
 
 def messages(trace):
-    """By the marks of type 1 and 2 that stood there, as t/emu/messages.c has them."""
+    """Prints messages with the marks of type 1 and 2 that held then, as t/emu/messages.c does."""
     marks, found = ({}, {}), []
     for kind, row, time, rest in trace.lines():
         if kind == 2:

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Paraver's traces by a reader of its own (prv.py): they are what their format says, and show what programs themselves logged.
+# Paraver's traces, read by an independent reader (prv.py): they follow their format, and show what
+# the programs themselves logged.
 . "$(dirname "$0")/../lib.sh"
 PRV=$REGTRACE_SOURCE/t/emu/prv.py
 prv() { PYTHONDONTWRITEBYTECODE=1 "$PYTHON" "$PRV" "$@"; }
 [ "$PYTHON" != no ] || skip_all "no python3 with h5py"
-# of DIR COMMAND...: what prv.py says of both traces, or its error.
+# whole DIR NAME: both traces of DIR follow their format.
 whole() {
     prv "$1" thread check >"$T/check" 2>"$T/check.err" && prv "$1" cpu check >>"$T/check" 2>>"$T/check.err"
     ok $? "$2: both traces are what their format says" || diag "$(cat "$T/check.err")"
@@ -67,7 +68,7 @@ whole "$T/killed/prv" 'salvage'
 is "$(prv "$T/killed/prv" thread 311 | tail -1)" '0 0' 'its thread is over at the end'
 is "$(prv "$T/killed/prv" thread 311 | tail -2 | head -1)" '0 never ends' 'in the region that it was in'
 
-# A thread that is still there when its process ends in order.
+# A thread that still exists when its process ends normally.
 cc -O1 -I"$REGTRACE_SOURCE/share/include" -pthread -x c -o "$T/outlived" - <<'C' || exit 99
 #include <pthread.h>
 #include <regtrace.h>
@@ -100,7 +101,7 @@ run 60 "$REGTRACE" prv "$T/outlived.run"
 is "$status" 0 'and its run is whole' || diag "$err"
 whole "$T/outlived.run/prv" 'a thread that ends with its process'
 
-# What the recorder never does: a function is left that was not entered.
+# The recorder never does this: a function is left that was not entered.
 mkdir -p "$T/wrong"
 "$REGTRACE_BUILD/t/emu/wrong" "$REGTRACE_BUILD/writer/regtrace-writer" "$T/wrong" "$T/wrong.stream"
 is $? 0 'a recording that cannot be right'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * shown PART LOG: does things whose pictures are known, and logs them itself.
- * regions: regions and marks within each other, many of them; each new top of the stack is a line of LOG.
- * killed: the same, and ends by SIGKILL.
- * late (with -DWITH_MPI): a message that is received long after it was sent. */
+ * shown PART LOG: a program whose display is known; it logs what must be shown. PART:
+ *   regions  many nested regions and marks; each new top of the stack is a line of LOG
+ *   killed   the same, and ends by SIGKILL
+ *   late     (with -DWITH_MPI) a message that is received long after it was sent */
 #include <regtrace.h>
 
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `streams DIR`: each event of a run in the order in which the emulator gets them: ns, rank, thread, row, code. */
+ * streams DIR: prints each event of a run in the order in which the emulator gets it: ns, rank,
+ * thread, row, code. */
 #include "tools/streams/streams.h"
 
 #include <inttypes.h>

@@ -13,7 +13,8 @@ is $? 0 "its events are read"
 ok $? "another time they are the same"
 sort -s -n -k1,1 -c "$T/found"
 ok $? "they come in the order of time"
-# What regtrace dump has, whose order is another's: time since the first event, thread and code.
+# dumped DIR: prints what regtrace dump has, in an order that can be compared: time since the first
+# event, thread and code.
 dumped() {
     "$REGTRACE" dump --json "$1" | sed -E 's/.*"thread": ?(-?[0-9]+).*"ns": ?(-?[0-9]+).*"code": ?([0-9]+).*/\2 \1 \3/' | sort -n |
         awk 'NR == 1 { first = $1 } { print $1 - first, $2, $3 }' | sort
@@ -32,7 +33,8 @@ run 60 "$STREAMS" "$T/cut" skip
 is "$status" 0 "where that is wished it is left out"
 like "$out" 'left out: rank-00000.h5' "and told"
 
-# /pieces, where the emulator gets it from whose events are where: what it says, and that it is what is used.
+# The emulator learns from /pieces whose events are where: the table is right, and the emulator uses
+# it.
 [ -n "$PYTHON" ] && "$PYTHON" -c 'import h5py' 2>/dev/null || { skip "/pieces" "no python3 with h5py"; done_testing; }
 pieces() { "$PYTHON" "$REGTRACE_SOURCE/t/emu/pieces.py" "$@" 2>&1; }
 run 60 pieces "$T"/run/rank-*.h5
@@ -48,7 +50,7 @@ run 60 "$STREAMS" "$T/cut"
 is "$status" 1 "a table that does not say the truth is not believed"
 like "$err" "rank-00000.h5: event [0-9]+ is thread [0-9]'s, its table /pieces says [0-9]'s: .*regtrace check" "and named"
 
-# More than one row says of a long stretch; killed: the process.
+# A long sequence of one thread's events has several rows. The process is killed.
 cat >"$T/long.c" <<'END'
 #include <regtrace.h>
 #include <signal.h>
@@ -64,7 +66,7 @@ run 60 "$REGTRACE" run -quiet -o "$T/killed" -- "$T/long"
 run 60 pieces "$T"/killed/rank-*.h5
 like "$status $out" '^0 closed (1[0-9]{5}) of \1 events in 2 pieces of 1 threads$' "a killed process, a long stretch"
 
-# The last chunk of /events cannot be read: whoever reads all of it to begin with sees no event.
+# The last chunk of /events cannot be read: a reader that begins by reading all events sees none.
 "$PYTHON" - "$T" <<'END'
 import glob, h5py, shutil, sys
 T = sys.argv[1]
@@ -87,7 +89,7 @@ pieces "$T"/cut/rank-*.h5 without
 run 60 "$STREAMS" "$T/cut"
 is "$status $out" "1 " "or before, without the table"
 
-# The writer is killed: /pieces is behind; then recovered.
+# The writer is killed while /pieces lags behind /events; then the file is recovered.
 leaves_streams=1
 env REGTRACE_DIR="$T/left" LD_PRELOAD="$LIBREGTRACE" "$T/threads" 10000000 >/dev/null 2>&1 &
 traced=$!

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads that record much and little, and a forked child that does so too: files in which threads' pieces lie in any order.
- * `threads N`: N times, slowly, and no child. */
+ * Threads that record much and little, and a forked child that does the same: in the files, the
+ * pieces of threads lie in any order. `threads N`: N times, slowly, without a child. */
 #include <regtrace.h>
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ enum { THREADS = 4, BURST = 64 };
 static int times = 6000;
 static bool slowly;
 
-/* Thread n records each 10^n-th time. */
+/* Thread n records once in 10^n times. */
 static void *work(void *argument)
 {
     int each = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two ranks with functions, MPI calls inside calls, regions, marks of both kinds and windows, and a thread that records: all that channels
- * show. Functions go on where windows open and close. With an argument rank 1 kills itself in its last window. */
+ * Two ranks that do all that channels show: functions, nested MPI calls, regions, marks of both
+ * kinds, windows, and a thread that records. Functions last across the edges of windows. With an
+ * argument, rank 1 kills itself in its last window. */
 #include <mpi.h>
 #include <pthread.h>
 #include <regtrace.h>
@@ -21,7 +22,7 @@ __attribute__((noinline)) void told_outer(int times)
     told_inner(1);
 }
 
-/* A window that opens in one function and closes in another. */
+/* Opens a window, which another function closes. */
 __attribute__((noinline)) void told_across(int rank)
 {
     int got = 0;
@@ -59,7 +60,7 @@ int main(int argc, char **argv)
         told_outer(i);
         if (argc > 1 && rank == 1 && i == WINDOWS)
             (void)raise(SIGKILL);
-        if (i == 2) /* what is left in the window ends outside */
+        if (i == 2) /* what is open now ends outside the window */
             regtrace_stop(0);
         regtrace_mark_pop(7, i);
         regtrace_region_end("loop");

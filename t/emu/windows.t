@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Messages in windows: what is joined is what the program itself has logged, marked as likely, and counted; and left out on request.
+# Messages in windows: those that are matched are those that the program itself has logged. They are
+# marked as likely and counted, and left out on request.
 . "$(dirname "$0")/../lib.sh"
 MESSAGES=$REGTRACE_BUILD/t/emu/messages
 for mpi in openmpi mpich; do
@@ -20,7 +21,7 @@ for mpi in openmpi mpich; do
         is "$(comm -13 "$T/want" "$T/likely" | head -3)" "" "$mpi, $pattern: none that is likely is wrong"
         is "$(grep '^message' "$T/all" | awk '$2 && $3' | sort | comm -13 "$T/want" - | head -3)" "" "$mpi, $pattern: nor one that is sure"
         [ $pattern = ring ] || continue
-        # A token is awaited by every rank in every round: what it has waited for is clear.
+        # Every rank awaits the token in every round, so it is clear what it has waited for.
         [ "$(wc -l <"$T/likely")" -gt 100 ]
         ok $? "$mpi: a token that goes round is found ($(wc -l <"$T/likely") of $(wc -l <"$T/want"))"
         "$MESSAGES" "$T/run" | cmp -s - "$T/all"
@@ -28,7 +29,8 @@ for mpi in openmpi mpich; do
         n=$(grep -c '^likely' "$T/all") s=$(grep -c '^message' "$T/all")
         like "$("$REGTRACE" report "$T/run")" "$s sure, $n likely" "$mpi: report counts them apart"
         like "$("$REGTRACE" report -messages sure "$T/run")" "$s sure, 0 likely" "$mpi: and leaves them out"
-        # Ranks that are left out, or whose file is missing, take nothing from those that are kept.
+        # Ranks that are left out, or whose file is missing, do not change the matches of the
+        # others.
         awk '/^(likely|message)/ && $4 < 2 && $5 < 2' "$T/all" >"$T/two"
         pair="$(grep -c '^message' "$T/two") sure, $(grep -c '^likely' "$T/two") likely"
         two=$("$REGTRACE" report -rank 0,1 "$T/run")

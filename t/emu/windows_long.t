@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Messages in windows, in many runs of chance: windows by MPI_Pcontrol and by the clock, few and many ranks and tags, small and large ones, while
-# others use the processors. REGTRACE_SEEDS: how many of each (default 8).
+# Messages in windows, in many random runs: windows by MPI_Pcontrol and by the clock; few and many
+# ranks and tags; small and large messages; while other programs use the processors. REGTRACE_SEEDS:
+# how many runs of each kind (default 8).
 . "$(dirname "$0")/../lib.sh"
 MESSAGES=$REGTRACE_BUILD/t/emu/messages
 busy=()

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace export: a run of MPI with windows, threads, regions, marks, functions, signals and counters, whole and in part, of a killed
-# rank, and with lost events, in each format; readers of the tests' own (judge.py, otf2-print) hold it against regtrace dump.
+# regtrace export, in each format, of an MPI run with windows, threads, regions, marks, functions,
+# signals and counters: whole, in part, with a killed rank, and with lost events. Independent
+# readers (judge.py, otf2-print) compare each export with regtrace dump.
 . "$(dirname "$0")/../lib.sh"
 here=$REGTRACE_SOURCE/t/export
 export PYTHONDONTWRITEBYTECODE=1
@@ -17,13 +18,14 @@ else
     formats="$formats otf2"
 fi
 
-# readable FORMAT EXPORT: what judge.py reads.
+# readable FORMAT EXPORT: prints the name of the file that judge.py can read.
 readable() {
     [ "$1" = otf2 ] || { echo "$2"; return; }
     { otf2-print -G "$2/traces.otf2" && otf2-print "$2/traces.otf2"; } >"$2.txt" 2>"$2.err" || diag "otf2-print: $(tail -3 "$2.err")"
     echo "$2.txt"
 }
-# right NAME RUN DUMP [OPTION...] [-- JUDGE...]: exported in each format it is what the dump has.
+# right NAME RUN DUMP [OPTION...] [-- JUDGE...]: exports RUN in each format and compares it with the
+# dump.
 right() {
     local name=$1 run=$2 dump=$3 options=() f
     shift 3
@@ -37,7 +39,7 @@ right() {
         ok_run "$name: $f is what dump has" "$PYTHON" "$here/judge.py" "$f" "$dump" "$(readable "$f" "out.$f")" said="$said" "$@"
     done
 }
-# again NAME RUN: the same bytes each time.
+# again NAME RUN: exports have the same bytes each time.
 again() {
     local f
     for f in $formats; do
@@ -57,14 +59,14 @@ for mpi in $(mpis); do
     for kind in MPI_Allreduce EV_REGION_BEGIN EV_MARK_PUSH EV_MARK_SET EV_FUNCTION_ENTER EV_WINDOW_OPEN EV_SIGNAL_ENTER EV_MPI_COUNTER EV_COUNTER; do
         grep -q "\"name\": \"$kind\"" "$mpi.json" || echo $kind
     done >none
-    # Counters need perf_event_open.
+    # Counters need perf_event_open, so they may be missing.
     is "$(grep -v COUNTER none)" "" "$mpi: it has what is to be exported"
     right "$mpi" "$mpi" "$mpi.json"
     again "$mpi" "$mpi"
     "$REGTRACE" dump --json --rank 1-2 "$mpi" >ranks.json
     right "$mpi, two ranks" "$mpi" ranks.json -rank 1-2
     right "$mpi, two windows" "$mpi" "$mpi.json" -window 2-3 -- windows=2-3
-    # In the middle of windows: at the ends of calls of all kinds something is open.
+    # A selection whose edges lie within windows: at its ends, calls of all kinds are open.
     middle=$("$PYTHON" -c 'import json, sys
 times = sorted(e["ns"] for e in map(json.loads, open(sys.argv[1])) if e["window"] is not None)
 print(times[len(times) // 3], times[2 * len(times) // 3])' "$mpi.json")
@@ -81,7 +83,7 @@ print(times[len(times) // 3], times[2 * len(times) // 3])' "$mpi.json")
     right "$mpi, killed" "$mpi.killed" killed.json
     like "$said" '[1-9][0-9]* windows, regions and calls have no end' "$mpi, killed: what has no end is counted"
     again "$mpi, killed" "$mpi.killed"
-    # The emulator of ovni itself, where somebody has it; it looks for its configurations in a folder of its own.
+    # ovni's own emulator, where it is installed; it looks for its configurations in its own folder.
     if command -v ovniemu >/dev/null; then
         for r in "$mpi" "$mpi.killed"; do
             rm -rf out.ovni
@@ -93,7 +95,7 @@ print(times[len(times) // 3], times[2 * len(times) // 3])' "$mpi.json")
     fi
 done
 
-# Without MPI, and with a forked child: two files of one rank.
+# Without MPI, with a forked child: two files of one rank.
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -o threads "$REGTRACE_SOURCE/t/emu/threads.c" -pthread || exit 99
 run 60 "$REGTRACE" run -quiet -o "$T/forked" -- ./threads
 "$REGTRACE" dump --json forked >forked.json
@@ -104,7 +106,7 @@ one=$(find forked -name 'rank-00000.h5')
 run 60 "$REGTRACE" export -csv - "$one"
 is "$(tail -n +2 "$T/.out" | wc -l)" "$("$REGTRACE" dump --json "$one" | wc -l)" 'one file, to standard output'
 
-# Handlers that are left by a jump have no end: they end with the function that they came in.
+# Handlers that are left by a jump have no end: they end with the function in which they came.
 cat >jump.c <<'END'
 #include <setjmp.h>
 #include <signal.h>
@@ -140,7 +142,7 @@ for f in $formats; do
     unlike "$err" 'times a region' "$f: none goes on"
 done
 
-# Names of any bytes: JSON stays JSON, CSV has a line an event and gives the bytes back.
+# Names of any bytes: JSON stays JSON; CSV has one line per event and gives the bytes back.
 cat >names.c <<'END'
 #include <regtrace.h>
 int main(void)
@@ -178,7 +180,8 @@ titles = [back(f[6:]) for r in rows for f in r["fields"].split(";") if f.startsw
 assert regions == [name, name] and titles == [name], (regions, titles)
 END
 
-# ovni's stacks hold 512 values: of 600 regions within each other the inner 88 are left out. Other formats have them.
+# ovni's stacks hold 512 values: of 600 nested regions, the inner 88 are left out. Other formats
+# have them.
 cat >deep.c <<'END'
 #include <regtrace.h>
 int main(void)
@@ -197,7 +200,7 @@ run 60 "$REGTRACE" export --ovni out.ovni -force deeper
 like "$err" '88 calls or regions are left out: they lie within 512 others' 'those that ovni cannot have are counted'
 is "$(cat out.ovni/loom*/proc*/thread*/stream.obs | tr -d '\0' | grep -aoE 'OM[][]' | sort | uniq -c | tr -s ' \n' ' ')" ' 513 OM[ 513 OM] ' 'and the others are there'
 
-# Events were lost: what is left is balanced, windows are those that there were.
+# Lost events: the remaining spans are balanced, and the windows are those of the run.
 cat >many.c <<'END'
 #include <regtrace.h>
 int main(void)

@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""judge.py FORMAT DUMP EXPORT [from=NS] [to=NS] [windows=FIRST-LAST] [kinds=KIND,...] [said=TEXT]
+"""Compares an export, by an independent reader, with `regtrace dump --json` of the same ranks.
 
-Reads an export by a reader of its own and holds it against `regtrace dump --json` of the same ranks: spans are balanced and nest,
-times never go back, and of each thread and name the beginnings and the time between beginning and end are the same. FORMAT: chrome, csv,
-otf2 (the text of otf2-print -G and otf2-print, one behind the other), ovni. TEXT: what export said on stderr. kinds: only
-spans of these are compared (of a run that has lost events nobody knows what others there were), but all have to be balanced, and of the
-others none goes on where events were lost.
+usage: judge.py FORMAT DUMP EXPORT [from=NS] [to=NS] [windows=FIRST-LAST] [kinds=KIND,...]
+[said=TEXT]
+
+Spans must be balanced and nested, and times must never go back. For each thread and name, the
+number of beginnings and the time between beginning and end must be the same.
+
+- FORMAT: chrome, csv, otf2 (the text of otf2-print -G followed by that of otf2-print), ovni.
+- kinds: compares only spans of these kinds (of a run that has lost events, nobody knows the other
+  spans). All spans have to be balanced, and no span of the other kinds may go on where events were
+  lost.
+- said: what export printed on stderr.
+
 Prints what is wrong and fails; else prints the number of spans.
 """
 import bisect
@@ -28,7 +35,8 @@ PAIRS = {
     "EV_SIGNAL_ENTER": ("signal", 1), "EV_SIGNAL_LEAVE": ("signal", -1),
 }
 COUNTERS = {"EV_COUNTER": "in windows", "EV_MPI_COUNTER": "in MPI calls", "EV_STATS_COUNTER": "since stats-reset"}
-# ovni's model of MPI: category, then value of the enter; the leave is the capital letter, ] for [.
+# ovni's model of MPI: the category, then the value of the enter. The value of the leave is the
+# capital letter, or ] for [.
 OVNI_MPI = {
     "U": {"f": "Finalize", "i": "Init", "t": "Init_thread"},
     "W": {"[": "Wait", "a": "Waitall", "s": "Waitsome", "y": "Waitany"},
@@ -56,7 +64,7 @@ def complain(text):
 
 
 class Sums:
-    """Of each (rank, thread, kind, name): how often it begins, and the time that is spent in it."""
+    """By (rank, thread, kind, name): how often a span begins, and how long it lasts."""
 
     def __init__(self):
         self.begins = collections.Counter()
@@ -73,7 +81,7 @@ class Sums:
 
 
 class Dump:
-    """What regtrace dump --json has, in terms of spans."""
+    """The spans in the output of regtrace dump --json."""
 
     def __init__(self, path, start, end, windows):
         self.sums, self.points, self.marks, self.counters = Sums(), [], [], []
@@ -119,7 +127,7 @@ class Dump:
             self.sums.time[key] += n * min(max(last[key[:2]], start), end)
             self.unfinished += n if key[2] != "mark" else 0
         self.named = all("address_name" in e["data"] for e in self.events if e["name"].startswith("EV_FUNCTION"))
-        # A span that ends before the selection begins in it.
+        # A span that ends before the selection counts as a span that begins in the selection.
         self.clipped = start > 0
 
     def span_of(self, e, titles, labels):
@@ -178,7 +186,7 @@ def check_losses(dump, found):
 
 
 class Stacks:
-    """Spans of one thread that nest."""
+    """The nested spans of one thread."""
 
     def __init__(self, where):
         self.where, self.stack, self.last = where, [], -1
@@ -275,7 +283,7 @@ def judge_csv(dump, path, start, end):
         for pair in fields.split(";") if fields else ():
             key, _, value = pair.partition("=")
             data[key] = unescape(value)
-        # Names that dump does not give: places without a function's name.
+        # Leaves out names that dump does not give: addresses without a function's name.
         data = {k: v for k, v in data.items() if not (k.endswith("_name") and re.match(r"(\S+\+)?0x[0-9a-f]+$", v))}
         got[(*head, tuple(sorted(data.items())))] += 1
         if int(head[0]) < last:
@@ -340,7 +348,8 @@ def judge_otf2(dump, path, crossing):
         s.end()
     if open_collective:
         complain(f"collectives never end: {open_collective}")
-    # Without all ranks there are those of MPI_COMM_SELF alone; those at edges of a selection are not compared.
+    # Without all ranks, only collectives on MPI_COMM_SELF are exported. Collectives at the edges of
+    # a selection are not compared.
     ranks = {e["rank"] for e in dump.events}
     expected = sum(dump.collectives.values()) if ranks == set(range(len(ranks))) else dump.collectives[2]
     if not dump.clipped and collectives != expected:

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""messages.py FORMAT EXPORT [LOG...]
+"""Checks the messages in an export of a run of t/emu/exchange.c, by an independent reader.
 
-Messages in an export of a run of t/emu/exchange.c by a reader of its own. FORMAT: chrome (a file), otf2 (a file with what otf2-print -G
-and otf2-print say). Each send and each receive has to lie in a call of its kind, times must not go back in a thread; the sends by the numbers that marks
-give them, and the receives, have to be lines of the LOGs, each once. Prints what is wrong and fails; else prints each message:
-chrome: send_ns received_ns sender sending_thread receiver receiving_thread sent tag bytes; otf2: sent sender receiver tag bytes.
+usage: messages.py FORMAT EXPORT [LOG...]
+
+FORMAT: chrome (a file), otf2 (a file with the output of otf2-print -G and otf2-print). Each send
+and each receive must lie in a call of its kind, and times must not go back in a thread. The sends,
+identified by the numbers in marks, and the receives must be lines of the LOGs, each line once.
+Prints what is wrong and fails; else prints each message:
+
+- chrome: send_ns received_ns sender sending_thread receiver receiving_thread sent tag bytes
+- otf2: sent sender receiver tag bytes
 """
 import collections
 import json
@@ -119,7 +124,7 @@ def read_otf2(path):
             else:
                 t.inside(SENDS if word == "MPI_SEND" else RECEIVES, ns)
                 m = re.search(r'(?:Sender|Receiver): \d+ \(".*?" <(\d+)>\), Communicator: ".*" <\d+>, Tag: (\d+), Length: (\d+)$', line)
-                # The peer's location, which the reader looks up in the communicator.
+                # The location of the peer, which otf2-print looks up in the communicator.
                 peer, tag, size = threads[int(m[1])].rank, int(m[2]), int(m[3])
                 if word == "MPI_SEND":
                     sends.append((t.sent, t.rank, peer, tag, size, ns))
@@ -154,7 +159,8 @@ def main():
         check_chrome(read_chrome(sys.argv[2]), log)
     else:
         check_otf2(*read_otf2(sys.argv[2]), log)
-    # Of requests that threads make at once the recorder may not tell which is which.
+    # The recorder may not be able to tell apart requests that threads make at once, so some lines
+    # may be left.
     return log
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Messages in exports, by a reader of the test's own (messages.py): they are those that the program itself has logged (t/emu/exchange.c), whole and
-# of a part of the run.
+# Messages in exports of a whole run and of parts, read by an independent reader (messages.py): they
+# are those that the program itself has logged (t/emu/exchange.c).
 . "$(dirname "$0")/../lib.sh"
 export PYTHONDONTWRITEBYTECODE=1
 [ -n "$PYTHON" ] && [ "$PYTHON" != no ] || skip_all 'no Python to read exports with'
@@ -15,8 +15,9 @@ else
     formats='chrome otf2'
 fi
 messages() { "$PYTHON" "$REGTRACE_SOURCE/t/export/messages.py" "$@"; }
-# right NAME FORMAT RUN LOGS [OPTION...]: messages are in the logs, each once: got.FORMAT has them, `said` what export said, `left` what of
-# the logs is missing.
+# right NAME FORMAT RUN LOGS [OPTION...]: each message is in the logs, once. Sets said to the
+# messages of export and left to the lines of the logs that are missing; writes the messages to
+# got.FORMAT.
 right() {
     local name=$1 f=$2 run=$3 logs=$4 readable
     shift 4
@@ -45,7 +46,8 @@ for mpi in openmpi mpich; do
     for f in $formats; do
         right "$mpi" $f run 'log.0 log.1 log.2 log.3'
         like "$left" ' 0 of one thread' "$mpi, $f: all of one thread are there"
-        # Of requests that threads make at once the recorder may not tell which is which: what is missing of those is counted.
+        # The recorder may not be able to tell apart requests that threads make at once: the missing
+        # messages are counted.
         missing=$(cut -d' ' -f1 <<<"$left")
         is "$(sed -n 's/.*warning: \([0-9]*\) sends and \([0-9]*\) receives .* have no partner: [1-9].*/\1 \2/p' <<<"$said")" \
             "$([ "$missing" = 0 ] || echo "$missing $missing")" "$mpi, $f: what has no partner is counted"
@@ -65,7 +67,7 @@ for mpi in openmpi mpich; do
         is "$(wc -l <want) $(diff want got | head -3)" "$(wc -l <got) " "$mpi, two ranks: $f has those between them"
         like "$said" 'the partner is not in the recording' "$mpi, two ranks, $f: the others are counted"
     done
-    # In the middle of the run, with ends of messages at the edges: a receive, a send.
+    # A selection from the middle of the run, with ends of messages at its edges: a receive, a send.
     from=$(sort -n whole | sed -n 300p | cut -d' ' -f1) to=$(sort -k2n whole | sed -n 900p | cut -d' ' -f2)
     awk -v from="$from" -v to="$to" '$1 >= from && $2 <= to' whole | sort >want
     alone=$(awk -v from="$from" -v to="$to" '($1 >= from && $1 <= to) != ($2 >= from && $2 <= to)' whole | wc -l)
@@ -87,13 +89,13 @@ for mpi in openmpi mpich; do
         right "$mpi, windows" $f run 'log.0 log.1 log.2 log.3'
         like "$said" 'had been outside windows' "$mpi, windows, $f: what is not sure is counted"
         cp "got.$f" whole
-        # Behind the first window nothing is sure any more.
+        # After the first window, no match is sure any more.
         right "$mpi, the first window" $f run 'log.0 log.1 log.2 log.3' -window 0
         is "$(wc -l <whole) $(diff whole "got.$f" | head -3)" "$(wc -l <"got.$f") " "$mpi, the first window: $f has all"
         right "$mpi, the second window" $f run 'log.0 log.1 log.2 log.3' -window 1
         is "$(wc -l <"got.$f")" 0 "$mpi, the second window: $f has none"
     done
-    # Of ranks that say nothing of MPI_COMM_WORLD itself: it has its number all the same.
+    # Ranks that record nothing of MPI_COMM_WORLD itself: it has its number all the same.
     [ "$formats" != chrome ] || continue
     "mpicc.$mpi" -o self -x c - <<'END' || exit 99
 #include <mpi.h>

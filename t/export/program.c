@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An MPI program with everything that is exported: windows for all threads, threads, regions (some within each other, some across the
- * ends of functions), marks, functions, point-to-point and collective calls; `program kill`: rank 1 kills itself in the middle. */
+ * An MPI program with everything that is exported: windows for all threads, threads, regions (some
+ * nested, some across the ends of functions), marks, functions, point-to-point and collective
+ * calls. `program kill`: rank 1 kills itself in the middle. */
 #include <mpi.h>
 #include <pthread.h>
 #include <regtrace.h>
@@ -57,7 +58,7 @@ static void exchange(int rank, int size, int step)
                  MPI_STATUS_IGNORE);
 }
 
-/* Of MPI_COMM_SELF, and of one in which ranks have other numbers. */
+/* Collectives on MPI_COMM_SELF, and on a communicator in which ranks have other numbers. */
 static void other_comms(void)
 {
     int rank, root, one = 1;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace export: wrong options, places that are taken or cannot be written to, selections with nothing in them.
+# regtrace export: wrong options, places that are taken or not writable, and empty selections.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 printf '#include <regtrace.h>\nint main(void) {\n    for (int i = 0; i < 100; i++) {\n        regtrace_region_begin("r");\n        regtrace_region_end("r");\n    }\n    return 0;\n}\n' >one.c
@@ -8,7 +8,7 @@ cc -I"$REGTRACE_SOURCE/share/include" -o one one.c || exit 99
 run 60 "$REGTRACE" run -quiet -o "$T/run" -- ./one
 is "$status" 0 'a run'
 
-# wrong NAME ERE OPTION...: exit code 2, nothing written.
+# wrong NAME ERE OPTION...: export exits with 2 and writes nothing.
 wrong() {
     local name=$1 pattern=$2
     shift 2
@@ -31,7 +31,7 @@ wrong 'wait' '-wait is "long"' -csv a -wait long run
 wrong 'an option that is not there' 'no option -otf; the nearest legal one is -otf2' -otf a run
 is "$(find . -newer one -not -path './run*' -type f -not -name '.out' -not -name '.err')" '' 'nothing is written by these'
 
-# fails NAME ERE OPTION...: exit code 1.
+# fails NAME ERE OPTION...: export exits with 1.
 fails() {
     local name=$1 pattern=$2
     shift 2
@@ -82,7 +82,7 @@ is "$status" 0 'a stretch of time in which nothing was'
 like "$err" 'no event of run is in the selection' 'which is said'
 is "$(wc -l <nothing)" 1 'has a head alone'
 
-# No room: what could not be written is not there.
+# No room: a file that could not be written completely is removed.
 for f in chrome csv ovni; do
     run 20 bash -c 'trap "" XFSZ; ulimit -f 1; exec "$@"' - "$REGTRACE" export -$f "room.$f" run
     is "$status" 1 "no room for $f"
@@ -100,7 +100,7 @@ else
     fails 'OTF2 that is not built' 'this build cannot write OTF2: install libopen-trace-format2-dev' -otf2 otf2 run
 fi
 
-# A file that cannot be read is left out, and said; the others are exported.
+# A file that cannot be read is left out with a message; the others are exported.
 cp -r run cut && cp run/rank-00000.h5 cut/rank-00001.h5 && head -c 3000 run/rank-00000.h5 >cut/rank-00000.h5
 run 20 "$REGTRACE" export -csv some -wait 0 cut
 is "$status" 1 'a damaged file'

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests t/lib.sh: passing, failing, skipping, limits, early ends and cleaning, each by a small script that uses it.
+# Tests t/lib.sh: passing, failing, skipping, limits, early ends and cleaning, each by a small
+# script that uses it.
 . "$(dirname "$0")/../lib.sh"
 
 lib=$REGTRACE_SOURCE/t/lib.sh
-# script BODY: runs BODY as a test of its own.
+# script BODY: runs BODY as a separate test.
 script() {
     printf '. %q\n%s\n' "$lib" "$1" >"$T/script"
     bash "$T/script"
@@ -65,7 +66,8 @@ for mpi in openmpi mpich; do
     fi
     run 60 mpirun_for $mpi 3 A='b c' D=e=f sh -c 'echo "$A,$D"'
     is "$out" $'b c,e=f\nb c,e=f\nb c,e=f' "mpirun_for $mpi starts the ranks with the variables"
-    # At once, and MPICH's launcher (4.0) itself dies now and then, by SIGPIPE, as it writes to the ranks' proxy: 5 of 900 runs.
+    # Sleep first: if the ranks exit at once, MPICH's launcher (4.0) itself dies of SIGPIPE in 5 of
+    # 900 runs, as it writes to the ranks' proxy.
     run 60 mpirun_for $mpi 2 sh -c 'sleep 0.3; exit 3'
     is "$status" 3 "mpirun_for $mpi gives the exit status"
 done

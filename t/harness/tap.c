@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests t/tap.h: what it prints for failures is read back from a program that fails on purpose. */
+ * Tests t/tap.h: runs a program that fails on purpose and checks its output. */
 #include "t/tap.h"
 
 #include <libgen.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The path of the failing program beside this one. */
+/* Returns the path of the failing program, which is in the same folder. */
 static const char *failing_path(void)
 {
     static char path[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fails in every way that t/tap.h knows; run by t/harness/tap.t only. */
+ * Fails in every way that t/tap.h knows. Only t/harness/tap runs it. */
 #include "t/tap.h"
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the processor accesses, by the decoder's own operands and the registers. */
+ * Finds the processor's real accesses from the decoder's own operands and the registers. */
 #include "t/isa/skeleton.h"
 
 #include "isa/decode/operands.h"
@@ -46,7 +46,8 @@ unsigned real_addresses(struct real out[8])
             else if (!ZYAN_SUCCESS(
                          ZydisCalcAbsoluteAddressEx(&z, &o[k], now.pc, &c, &out[n].address)))
                 continue;
-            if (z.mnemonic == ZYDIS_MNEMONIC_XLAT) /* of which the decoder says rbx alone */
+            /* The decoder reports rbx as the address, without al. */
+            if (z.mnemonic == ZYDIS_MNEMONIC_XLAT)
                 out[n].address += (uint8_t)now.r[0];
             n++;
         }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operands of every kind, by hand: for clones that record the address of each access. Prints a sum. */
+ * Hand-written functions with operands of every kind, for instrumented copies that record the
+ * address of each access. Prints a sum. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Each takes a buffer of 4096 bytes in rdi and keeps what the ABI wants kept. */
+/* Each function takes a buffer of 4096 bytes in rdi and preserves the registers that the ABI
+ * preserves. */
 #define FUNCTION(name, text)                                                                       \
     __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name                          \
             ":\n.cfi_startproc\n" text "ret\n.cfi_endproc\n.size " #name ", .-" #name "\n");       \
@@ -73,7 +75,8 @@ FUNCTION(strings, "movq %rdi, %r8\n"
                   "movq %rdi, %rax\n"
                   "subq %r8, %rax\n"
                   "addq %rcx, %rax\n");
-/* What a loop instruction leaves in rcx is needed where it would be recorded as often as it is there. */
+/* Addresses use rcx as loop instructions leave it: after a loop, and in a loop that uses it as
+ * often as it changes. */
 FUNCTION(turns, "movb (%rdi), %al\n"
                 "movq %rdi, %r8\n"
                 "movl $40, %ecx\n"
@@ -88,7 +91,7 @@ FUNCTION(turns, "movb (%rdi), %al\n"
                 "3: addb (%rdi,%rcx), %al\n"
                 "loop 3b\n"
                 "movzbl %al, %eax\n");
-/* The program lies below 2 GiB, or its stack's low half is as good. */
+/* Addresses of 32 bits. main() calls it only if the program lies below 4 GiB. */
 FUNCTION(narrow, "movl numbers(%rip), %eax\n"
                  "leaq numbers(%rip), %rdi\n"
                  "addl (%edi), %eax\n"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A plan applied to the C mathematical library of this very process: every site is patched, with a jump where the plan has one, else
- * with int3, and counts its hits. The functions compute the same, to the bit, and each site is hit as often as the processor's
- * trap flag says. One thread; how a running program is patched is not tried here.
+ * Applies a plan to the C mathematical library of this very process. It patches every site, with a
+ * jump if the plan has one, otherwise with int3, and counts the site's hits. The functions must
+ * compute the same to the bit, and each site must be hit as often as the processor's trap flag
+ * says. One thread: patching a running program is not tested here.
  *
- * apply PLAN [int3]: with int3 no jumps are used. */
+ * apply PLAN [int3]: with int3 it uses no jumps. */
 #include "isa/isa.h"
 #include "t/tap.h"
 
@@ -19,9 +20,9 @@
 static const struct isa_plan *the_plan;
 static const struct isa_site *sites;
 static uint64_t *hits, *steps; /* by site */
-static uint8_t **copies;       /* of the int3 sites */
+static uint8_t **copies;       /* by site; NULL unless patched with int3 */
 static uint64_t bias, low, high;
-static int32_t *site_at; /* by address - low: site + 1 */
+static int32_t *site_at; /* by address - low: number of the site + 1 */
 static uint8_t *room;    /* for copies and counters, near the library */
 static size_t used;
 enum { ROOM = 256 << 20 };
@@ -31,7 +32,7 @@ static const void *table(const struct isa_table *t)
     return (const uint8_t *)the_plan + t->offset;
 }
 
-/* --- the work --------------------------------------------------------------------------------------------------------------- */
+/* --- The work --- */
 
 enum { VALUES = 10, FUNCTIONS = 46 };
 static const char *const unary[] = {
@@ -68,7 +69,7 @@ static void work(void)
             results[n][v] = binary_function[f](values[v], values[VALUES - 1 - v]);
 }
 
-/* --- counting by the trap flag ----------------------------------------------------------------------------------------------- */
+/* --- Counting by the trap flag --- */
 
 static volatile bool stepping;
 static volatile uint64_t foreign_traps;
@@ -107,7 +108,7 @@ static void work_stepped(void)
     stepping = false;
 }
 
-/* --- patching ---------------------------------------------------------------------------------------------------------------- */
+/* --- Patching --- */
 
 static bool find_library(const char *part)
 {
@@ -136,7 +137,8 @@ static uint8_t *put(const void *bytes, size_t n)
     return at;
 }
 
-/* Counts without a trace: flags and the red zone stay. */
+/* Writes code that increments `counter` and preserves registers, flags and the red zone. Returns
+ * its address. */
 static uint8_t *put_counter(uint64_t *counter)
 {
     static const uint8_t begin[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x9c, 0x50, 0x48, 0xb8},
@@ -158,7 +160,8 @@ static uint8_t *put_copy(const struct isa_copy *c)
     return at;
 }
 
-/* False: the library is not what the plan was made of, or out of reach. */
+/* Patches site `i`. Returns false if the plan was made from another library, or the code is out of
+ * reach. */
 static bool patch(size_t i, bool jumps)
 {
     const struct isa_site *s = &sites[i];

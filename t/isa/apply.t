@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Plans applied to a library while nobody runs in it: t/isa/apply.c says what is compared.
+# Applies plans to a library while no thread runs in it. t/isa/apply.c says what it compares.
 . "$(dirname "$0")/../lib.sh"
 APPLY=$REGTRACE_BUILD/t/isa/apply
 SITES=$REGTRACE_BUILD/isa/regtrace-sites
@@ -9,7 +9,7 @@ libm=$(ldconfig -p | awk '/libm\.so\.6/ && /x86-64/ { print $NF; exit }')
 [ -n "$libm" ] || skip_all "no libm"
 libm=$(readlink -f "$libm")
 
-# applies REQUEST [int3]: each of the program's own checks is one of ours.
+# applies REQUEST [int3]: runs the program; each of its own checks counts as a check of this test.
 applies() {
     local plan line
     plan=$("$SITES" --cache "$T/cache" "$libm" "$1" | awk -F'\t' '$1 == "plan" { print $6 }')

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-vprofiler's other side: asking answer|process PROGRAM PLUG-IN [stream|packets].
+ * The other end of regtrace-vprofiler: sends it input and prints its answers. It shares
+ * base/format/values.h with regtrace, and no code of isa/.
  *
- * answer: lines "ADDRESS HEXBYTES [COUNT]" from standard input become questions, many at once; a line for each answer. process: "E PC HEXCODE
- * C0 C1 [VALUE]..." is an entry of the trace, "F PID HAS_CONTEXT" sends it and shows the tuples, or why there are none; "R HEXBYTES" sends bytes as
- * they are and shows what comes. The program's exit status comes last. Written anew from base/format/values.h, and by nothing of isa/. */
+ * asking answer|process PROGRAM PLUG-IN [stream|packets]
+ * - answer: lines "ADDRESS HEXBYTES [COUNT]" from standard input become questions, many at once.
+ *   Prints a line for each answer.
+ * - process: "E PC HEXCODE C0 C1 [VALUE]..." adds an entry to the trace. "F PID HAS_CONTEXT" sends
+ *   the trace and prints the tuples, or the reason why there are none. "R HEXBYTES" sends these
+ *   bytes and prints the answer.
+ *
+ * The program's exit status comes last. */
 #include "base/format/values.h"
 
 #include <inttypes.h>
@@ -38,7 +44,7 @@ static bool get(void *to, size_t bytes)
     return true;
 }
 
-/* Where it has ended there is no answer either. */
+/* Ignores errors: a program that has ended gives no answer either, which the caller reports. */
 static void put(const void *from, size_t bytes)
 {
     (void)!send(fd, from, bytes, MSG_NOSIGNAL);
@@ -52,7 +58,7 @@ static unsigned hex(const char *text, uint8_t *bytes, unsigned most)
     return n;
 }
 
-/* --- answer ------------------------------------------------------------------------------------------------- */
+/* --- answer --- */
 
 static void show(const struct values_answer *a)
 {
@@ -107,7 +113,8 @@ static void ask(const struct values_question *q, unsigned n)
     }
 }
 
-/* An answer to several questions may come as one packet: a packet that is cut would be lost. */
+/* The answers to several questions may come as one packet. Read all at once: the kernel discards
+ * the rest of a packet that is read in part. */
 static void ask_packets(const struct values_question *q, unsigned n)
 {
     static struct values_answer a[BATCH];
@@ -141,7 +148,7 @@ static void answer(bool packets)
         (packets ? ask_packets : ask)(q, n);
 }
 
-/* --- process ------------------------------------------------------------------------------------------------ */
+/* --- process --- */
 
 static uint8_t trace[2 * VALUES_FRAME_MOST];
 static size_t traced;

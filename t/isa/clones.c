@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * To be preloaded: puts the clones of CLONES_FILE (regtrace-skel --clones) beside the program, and with CLONES_ENTER=1 a jump to its clone
- * into each function. What the first thread records is in CLONES_STREAM when the program ends. */
+ * To be preloaded: maps the instrumented copies of CLONES_FILE (regtrace-skel --clones) near the
+ * program and, with CLONES_ENTER=1, patches each function with a jump to its copy. When the program
+ * ends, writes what the first thread recorded to CLONES_STREAM. */
 #include "base/format/clone.h"
 
 #include <asm/prctl.h>
@@ -51,7 +52,7 @@ static const uint8_t *read_all(const char *path)
     return p;
 }
 
-/* Behind the image, where the heap does not grow to. */
+/* Maps memory after the image, so far away that the heap does not grow into it. */
 static uint8_t *place(uintptr_t end, size_t bytes)
 {
     uintptr_t at = (end + ((uintptr_t)1 << 29)) & ~(uintptr_t)(PAGE - 1);
@@ -62,7 +63,8 @@ static uint8_t *place(uintptr_t end, size_t bytes)
     return p;
 }
 
-/* Hooks: `ret`. Where a jump leads that nobody knows is the function itself. */
+/* Applies the fixups to `code`. Hooks are a `ret`. A jump to an unknown target goes to the original
+ * function. */
 static void settle(uint8_t *code, const struct clone_fixup *f, uint64_t count, uintptr_t bias,
                    uint8_t *hook)
 {
@@ -75,7 +77,7 @@ static void settle(uint8_t *code, const struct clone_fixup *f, uint64_t count, u
                         ? (int64_t)(f[k].target + bias) - (int64_t)(uintptr_t)(at + 4 + f[k].behind)
                     : f[k].kind == CLONE_THREAD ? (int64_t)((uintptr_t)&slots[f[k].target] - thread)
                                                 : (int64_t)(hook - (at + 4));
-        if (f[k].kind != CLONE_NUMBER) /* they begin with 0 */
+        if (f[k].kind != CLONE_NUMBER) /* these begin with 0 */
             memcpy(at, &(int32_t){(int32_t)n}, 4);
     }
 }

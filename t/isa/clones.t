@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Functions' clones that record as they run, by each plan: what they write is, byte for byte, what single steps by ptrace say that a
-# recording is; the program's output is the same; and the skeletons make of it the processor's accesses.
+# Instrumented copies record as they run, by each plan. What they record is byte for byte the
+# recording that is derived from single steps by ptrace, the program's output is the same, and the
+# skeletons compute the processor's accesses from it.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -12,15 +13,17 @@ CHECK=$REGTRACE_BUILD/t/isa/skeleton
 ORACLE=$REGTRACE_BUILD/t/oracle/oracle
 cc -O2 -Wall -Wextra -Werror -shared -fPIC -D_GNU_SOURCE -I"$REGTRACE_SOURCE" -o clones.so "$here/clones.c" || exit 99
 
-# with ENTER COMMAND...: the environment is the same for all, since the stack begins behind it.
+# with ENTER COMMAND...: runs the command with the same environment each time, since the stack
+# begins after the environment.
 with() {
     local enter=$1
     shift
     setarch -R env -i CLONES_FILE=clones CLONES_ENTER="$enter" CLONES_STREAM=recorded LD_PRELOAD=./clones.so "$@" </dev/null
 }
-# place PROGRAM SECTION FIELD: of the section table, in hexadecimal; 4: the address, 6: the size.
+# place PROGRAM SECTION FIELD: prints a field of the section table in hexadecimal: 4 is the address,
+# 6 the size.
 place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
-# recorded NAME PROGRAM ARGUMENT...
+# recorded NAME PROGRAM ARGUMENT...: tests a program by each plan.
 recorded() {
     local name=$1 program=$2 bias=0 from to plan
     shift
@@ -33,7 +36,8 @@ recorded() {
         by_plan $plan $bias "$name, $plan" "$@"
     done
 }
-# by_plan PLAN BIAS NAME PROGRAM ARGUMENT...: of what was stepped through.
+# by_plan PLAN BIAS NAME PROGRAM ARGUMENT...: tests one plan against the single steps of the
+# program.
 by_plan() {
     local plan=$1 bias=$2 name=$3 program=$4 said
     shift 3
@@ -72,7 +76,7 @@ for compiler in gcc clang; do
         recorded "$compiler $flags" ./kernels 4
     done
 done
-# Operands of every kind, by hand.
+# Hand-written operands of every kind
 for flags in '' '-no-pie -fno-pie'; do
     # shellcheck disable=SC2086
     gcc -O1 $flags -o addresses "$here/addresses.c" || exit 99
@@ -81,7 +85,7 @@ for flags in '' '-no-pie -fno-pie'; do
     recorded "operands${flags:+, }$flags" ./addresses $wide
 done
 [ -n "$wide" ] || skip "operands with EVEX" "this processor has no AVX-512"
-# The check itself: one byte more, or another.
+# Test the comparison itself: it must find a byte too many.
 cp recorded changed
 printf '\000' >>changed
 ok_run "a byte too many is seen" bash -c '! cmp -s stream changed'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values of an analysed function, one by one and by their expressions. */
+ * Computes the values of an analysed function, each from its arguments and by its expression. */
 #include "t/isa/skeleton.h"
 
-/* --- computation: by values ---------------------------------------------------------------------------------------------- */
+/* --- By values --- */
 
 static uint64_t low(uint64_t x, unsigned bits)
 {
@@ -91,7 +91,7 @@ bool value_of(const struct activation *a, uint32_t v, uint64_t *out)
     return a->values[v].is;
 }
 
-/* --- by expressions -------------------------------------------------------------------------------------------------------- */
+/* --- By expressions --- */
 
 bool linear_value_of(const struct activation *a, const struct linear *e, uint64_t *out)
 {

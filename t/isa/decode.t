@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Where instructions begin: whatever we are sure of objdump has too, for programs and libraries of several kinds, and most of the
-# text is sure; data in hand-written text is not; what a stepped program executes is never inside of what we take for an instruction.
+# Tests where instructions begin, for programs and libraries of several kinds. objdump has every
+# instruction that isa/ is sure of, and most of the text is sure. Data in hand-written text is not
+# sure. No instruction that a stepped program executes begins inside of one that isa/ has found.
 . "$(dirname "$0")/../lib.sh"
 LOOK=$REGTRACE_BUILD/t/isa/look
 [ -x "$LOOK" ] || skip_all "this build has no isa/ (configure says why)"
@@ -10,17 +11,18 @@ for tool in g++ gcc objdump strip; do
 done
 cd "$T" || exit 1
 
-# objdump takes fwait together with the instruction behind it, which the processor does not.
+# objdump joins fwait with the instruction after it; the processor does not.
 starts_of_objdump() {
     objdump -d -z "$1" | awk -F'\t' '/^ *[0-9a-f]+:\t/ { split($1, a, ":"); sub(/^ */, "", a[1]); print a[1]
         if ($2 ~ /^9b ./) { getline x < "/dev/null"; print "fwait", a[1] } }' >objdump.all
     awk '$1 == "fwait" { print $2 }' objdump.all | while read -r a; do printf '%x\n' $((0x$a + 1)); done >objdump.fwait
     grep -v fwait objdump.all | cat - objdump.fwait | sort
 }
-# Executable sections that objdump shows, in bytes: what a share of the text that is sure is taken of.
+# counts FILE FIELD: prints one of look's counts, in bytes of the executable sections that objdump
+# shows.
 counts() { "$LOOK" counts "$1" | tr ' ' '\n' | sed -n "s/^$2=//p"; }
-# agrees NAME FILE LEAST-PERMILLE [FILE-WITH-SYMBOLS]: each sure instruction is one of objdump's, and so much of the bytes that are no
-# padding is sure.
+# agrees NAME FILE LEAST-PERMILLE [FILE-WITH-SYMBOLS]: each sure instruction is one of objdump's,
+# and of the bytes that are no padding at least that share is sure.
 agrees() {
     local sure padding bytes share
     starts_of_objdump "${4:-$2}" >theirs
@@ -58,21 +60,21 @@ for compiler in gcc clang; do
         compiled "switches$compiler${how// /}" $compiler $how "$src/switches.c"
         "./switches$compiler${how// /}" >output
         is "$(cat output)" "$(cat expected 2>/dev/null || tee expected <output)" "it runs as the others"
-        # Every case has been found: what it executes is sure. The interpreter's labels are among it.
+        # All cases are found, so all that they execute is sure, the interpreter's labels included.
         is "$(counts "switches$compiler${how// /}" unsure)" 0 "nothing in it is unsure"
     done
 done
 compiled names-O0 g++ -O0 "$src/names.cc"
 compiled names-O3 g++ -O3 "$src/names.cc"
-# Headers and constants in the segment of the code, as linkers made it before 2018.
+# The headers and constants are in the segment of the code, as linkers placed them before 2018.
 ok_run "compiles a library in one segment" gcc -O2 -fPIC -shared -Wl,-z,noseparate-code -o together.so "$src/switches.c"
 agrees "a library in one segment" together.so 400
 compiled static-pie gcc -O2 -static-pie "$src/switches.c"
 
-# --- hand-written ---------------------------------------------------------------------------------------------------------
+# --- Hand-written code ---
 for how in -static-pie -static; do
     ok_run "assembles hostile code $how" gcc $how -nostdlib -o "hostile$how" "$src/hostile.S"
-    # Nobody relocates the PIE.
+    # Nothing relocates the PIE, so only the other program can run.
     [ $how = -static ] && { run 20 "./hostile$how"; is "$status" 0 "it runs"; }
     h=hostile$how
     "$LOOK" starts "$h" | sort >ours

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is remembered of instructions (isa/decode/form.c) against the decoder itself, asked each time anew: bytes at random, the code of
- * libraries with what stands behind the first bytes changed, and the end of the code. */
+ * Tests the cache of instruction forms (isa/decode/form.c) against the decoder itself, which is
+ * asked anew each time: with random bytes; with the code of libraries, also with the bytes after
+ * the first ones changed; and at the end of the code. */
 #include "isa/decode/decode.h"
 
 #include "t/tap.h"
@@ -9,7 +10,8 @@
 #include <limits.h>
 #include <link.h>
 
-static ZydisDecoder full; /* says what an instruction does; isa/decode/form.c asks another that does not */
+/* This decoder reports what an instruction does; that of isa/decode/form.c does not. */
+static ZydisDecoder full;
 static struct forms *forms;
 static uint64_t seed = 88172645463325252u;
 
@@ -28,7 +30,8 @@ static bool has_prefix(const ZydisDecodedInstruction *z, uint8_t prefix)
     return has;
 }
 
-/* All that is said of it but where it goes on, which the decoder does not say in that way. */
+/* Compares all fields of the form but the control flow, which the decoder reports in other
+ * terms. */
 static bool is_that(const struct instruction *i, const ZydisDecodedInstruction *z)
 {
     const struct form *f = &i->form;
@@ -51,27 +54,29 @@ static bool is_that(const struct instruction *i, const ZydisDecodedInstruction *
            (!relative || i->memory == i->next + (uint64_t)z->raw.disp.value);
 }
 
-/* By the decoder's own class of branches. It knows some with a VEX prefix, of a coprocessor that is gone (Knights Corner). */
+/* Compares the control flow with the decoder's own class of branches. The decoder knows some
+ * branches with a VEX prefix, of a coprocessor that is gone (Knights Corner). */
 static bool goes_there(const struct instruction *i, const ZydisDecodedInstruction *z)
 {
     if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
         return i->form.flow == FLOW_NEXT;
     uint64_t target = z->raw.imm[0].is_relative ? i->next + z->raw.imm[0].value.u : 0;
     switch (z->meta.category) {
-    case ZYDIS_CATEGORY_COND_BR: /* xend too, which goes on */
+    case ZYDIS_CATEGORY_COND_BR: /* xend too, after which execution continues */
         return i->form.flow == (target != 0 ? FLOW_BRANCH : FLOW_NEXT) && i->target == target;
     case ZYDIS_CATEGORY_RET: return i->form.flow == FLOW_RETURN;
     case ZYDIS_CATEGORY_CALL:
         return i->form.flow == (target != 0 ? FLOW_CALL : FLOW_CALL_POINTER) && i->target == target;
     case ZYDIS_CATEGORY_UNCOND_BR:
-        if (z->opcode == 0xc6) /* xabort: outside of a transaction it does nothing */
+        /* xabort does nothing outside of a transaction. */
+        if (z->opcode == 0xc6)
             return i->form.flow == FLOW_NEXT;
         return i->form.flow == (target != 0 ? FLOW_JUMP : FLOW_JUMP_POINTER) && i->target == target;
     default: return i->form.flow != FLOW_CALL && i->form.flow != FLOW_JUMP;
     }
 }
 
-/* The same answer for these bytes; says which if not. */
+/* Returns true if both give the same answer for these bytes; otherwise prints the difference. */
 static bool agrees(const uint8_t *bytes, size_t n)
 {
     ZydisDecodedInstruction z;
@@ -88,7 +93,7 @@ static bool agrees(const uint8_t *bytes, size_t n)
     return false;
 }
 
-/* Most of them begin as code does: with prefixes, or one of the maps of opcodes. */
+/* Makes random bytes. Most begin as code does: with prefixes, or with one of the opcode maps. */
 static void make(uint8_t bytes[15])
 {
     static const uint8_t begins[] = {0x66, 0xf2, 0xf3, 0x48, 0x4c, 0x41, 0x0f, 0xc4,
@@ -110,7 +115,8 @@ static void compare_random(unsigned count)
     ok(wrong == 0, "%u sequences of bytes are what the decoder says they are", count);
 }
 
-/* From every fifth byte of the code on, and each with what may be a displacement or an immediate changed. */
+/* Compares at every fifth byte of the code, each time also with changes of the bytes that may be a
+ * displacement or an immediate. */
 static void compare_code(const char *path)
 {
     struct rt_error e = {""};
@@ -133,7 +139,7 @@ static void compare_code(const char *path)
     image_close(m);
 }
 
-/* Its path, of the C library. */
+/* Writes the path of the C library to `path`. */
 static int find_libc(struct dl_phdr_info *o, size_t size, void *path)
 {
     (void)size;
@@ -156,7 +162,7 @@ int main(int argc, char **argv)
     for (int k = 1; k < argc; k++)
         compare_code(argv[k]);
     compare_random(1000000);
-    /* All that can be kept is by now, or soon: what is beyond is asked each time. */
+    /* The cache is full now, or soon: it asks the decoder for each further form. */
     compare_random(1000000);
     ok(forms->node_count <= 1 << 14, "they take %zu KB of nodes", forms->node_count);
     forms_close(forms);

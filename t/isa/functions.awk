@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Of a skeleton's source: its functions' addresses; of those that are called directly the registers that callers know, as bits.
+# Reads a skeleton's source. Prints the addresses of its functions; for those that are called
+# directly also, as bits, the registers that callers know.
 /^\/\* [0-9]+ calls / { for (i = 4; i < NF; i++) called[$i] = 1 }
 /^INNER int d_0x.*\)$/ {
     name = substr($3, 5); sub(/\(.*/, "", name); bits = 0

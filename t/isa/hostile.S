@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Code that is hard to read: data among it, tables in the text, instructions that overlap. Labels say what is what: code_*
-# are instructions, data_* begin bytes that are none and end at the next end_*.
+# Code that is hard to decode: data in the text, tables in the text, overlapping instructions.
+# Labels tell which is which: at code_* there are instructions; data_* begins bytes that are no
+# instructions and end at the next end_*.
         .text
         .globl _start
         .type _start, @function
@@ -51,7 +52,7 @@ code_table_default:
         .cfi_endproc
         .size function_table, . - function_table
 
-# A text behind a call that only takes its address: it decodes as instructions.
+# A text after a call that only takes its address. The text decodes as instructions.
         .type function_text, @function
 function_text:
         .cfi_startproc
@@ -65,7 +66,7 @@ code_text_behind:
         .cfi_endproc
         .size function_text, . - function_text
 
-# A jump behind the lock prefix, as in old C libraries.
+# A jump to the byte after the lock prefix, as in old C libraries.
         .type function_overlap, @function
 function_overlap:
         .cfi_startproc
@@ -81,7 +82,7 @@ code_overlap_behind:
         .cfi_endproc
         .size function_overlap, . - function_overlap
 
-# Data behind a call that never returns, up to the end of the function.
+# Data after a call that never returns, up to the end of the function.
         .globl  abort
         .type abort, @function
 abort:  .cfi_startproc
@@ -102,7 +103,7 @@ code_noreturn_out:
         .cfi_endproc
         .size function_noreturn_user, . - function_noreturn_user
 
-# Constants between functions, which instructions read and compute the addresses of.
+# Constants between functions. Instructions read them and compute their addresses.
         .type function_lea, @function
 function_lea:
         .cfi_startproc
@@ -117,7 +118,7 @@ data_constants:
         .long   0, 0, 0, 0xc3
 end_constants:
 
-# A function of one byte, and the next right behind it.
+# A function of one byte, with the next function right after it.
         .type function_one, @function
 function_one:
         .cfi_startproc
@@ -125,7 +126,7 @@ function_one:
         .cfi_endproc
         .size function_one, . - function_one
 
-# A loop to itself and one back into the first five bytes.
+# A loop instruction that jumps to itself, and a jump back into the first five bytes.
         .type function_loop, @function
 function_loop:
         .cfi_startproc

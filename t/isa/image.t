@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What isa/ sees of images: symbols against readelf, function ranges against readelf's frames, names against c++filt; stripped
-# images, .gnu_debugdata, debug files, PIE and not, static PIE, damaged files.
+# Tests isa/'s view of images: symbols against readelf, function ranges against readelf's frames,
+# names against c++filt; stripped images, .gnu_debugdata, debug files, PIE and others, static PIE,
+# damaged files.
 . "$(dirname "$0")/../lib.sh"
 LOOK=$REGTRACE_BUILD/t/isa/look
 [ -x "$LOOK" ] || skip_all "this build has no isa/ (configure says why)"
@@ -11,12 +12,12 @@ done
 libc=$(ldd "$LOOK" | awk '/libc\.so/ { print $3 }')
 libstdcxx=$(ldd "$LOOK" | awk '/libstdc/ { print $3 }')
 
-# exported FILE: address, size and name of each defined dynamic symbol, as readelf prints them.
+# exported FILE: prints address, size and name of each defined dynamic symbol, as readelf has them.
 exported() {
     readelf -W --dyn-syms "$1" | awk '$1 ~ /^[0-9]+:$/ && $7 != "UND" && $7 != "ABS" && $4 != "TLS" && $8 != "" {
         print $2, ($3 ~ /^0x/ ? "big" : $3), $8 }' | sort
 }
-# Where a symbol is in both tables it is one, with its version.
+# A symbol that is in both tables appears once, with its version.
 ours_exported() { "$LOOK" symbols "$1" | awk '$4 == "dynsym" { print $1, ($2 > 99999 ? "big" : $2), $5 }' | sort; }
 for f in "$libc" "$libstdcxx"; do
     isnt "$(exported "$f" | wc -l)" 0 "readelf sees symbols in $(basename "$f")"
@@ -31,16 +32,17 @@ like "$("$LOOK" find "$libc" memcpy@@GLIBC_2.2.5)" '^none' "what is not the defa
 like "$("$LOOK" find "$libc" qsrot)" '^none; nearest are .*qsort' "a name that matches nothing gets the nearest"
 like "$("$LOOK" symbols "$libc")" ' 10 dynsym memcpy@@' "an indirect function is noted as one"
 
-# --- names of C++, in programs of all kinds -------------------------------------------------------------------------------
+# --- Names of C++, in programs of all kinds ---
 cd "$T" || exit 1
 src=$REGTRACE_SOURCE/t/isa/names.cc
 ok_run "compiles a PIE" g++ -O1 -o pie "$src"
 ok_run "compiles a program at a fixed address" g++ -O1 -no-pie -o fixed "$src"
 ok_run "compiles a static PIE" g++ -O1 -static-pie -o static-pie "$src"
-# expected PROGRAM REGEX: addresses of functions whose demangled name matches, by nm and c++filt.
+# expected PROGRAM REGEX: prints addresses of functions whose demangled name matches, by nm and
+# c++filt.
 expected() { nm "$1" | awk '$2 ~ /[tTwWiI]/' | c++filt | grep -E -- "$2" | cut -d' ' -f1 | sort -u; }
 found() { "$LOOK" find "$1" "$2" | awk '/^[0-9a-f]+ / && $3 != "plt" { print $1 }' | sort -u; }
-# finds NAME REGEX: in each program the same functions as c++filt has.
+# finds NAME REGEX: in each program NAME finds the same functions as c++filt.
 finds() {
     local p
     for p in pie fixed; do
@@ -64,7 +66,7 @@ is "$(found static-pie hidden)" "$(expected static-pie ' outer::\(anonymous name
 unlike "$("$LOOK" find pie main)" 'cold' "a part of a function has not its name"
 like "$("$LOOK" find pie outer::solv)" '^none; nearest are outer::solve' "the nearest qualified name"
 
-# --- stripped -------------------------------------------------------------------------------------------------------------
+# --- Stripped images ---
 symbols() { "$LOOK" symbols "$1" | awk '$3 == 2 && $4 != "plt" { print $1, $5 }' | sort; }
 cp pie stripped && strip stripped
 is "$(found stripped hidden)" "" "stripped of its symbols it has none"
@@ -95,12 +97,13 @@ is "$("$LOOK" symbols headless | awk '{ print $1, $5 }' | sort)" "$("$LOOK" symb
     "as many as with headers"
 is "$("$LOOK" symbols pie | awk '$4 == "plt" { print $1 }' | sort)" \
     "$(objdump -d pie | sed -n 's/^\([0-9a-f]*\) <.*@plt>:/\1/p' | sort)" "stubs of the PLT are those of objdump"
-# Where exceptions land: a call to __cxa_begin_catch or _Unwind_Resume is reached from there; objdump must have an instruction at each.
+# Landing pads of exceptions, from which a call of __cxa_begin_catch or _Unwind_Resume is reached:
+# objdump must have an instruction at each.
 is "$("$LOOK" pads pie | sort -u | while read -r p; do
     objdump -d pie | grep -qE "^ *$p:" || echo "$p"
 done)" "" "landing pads are instructions"
 
-# --- what is none -------------------------------------------------------------------------------------------------------------
+# --- Files that are no images ---
 refuses() {
     run 20 "$LOOK" symbols "$2"
     is "$status" 1 "$1 is refused"
@@ -112,7 +115,7 @@ refuses "a folder" . 'no ELF file|Is a directory'
 refuses "nothing" nowhere 'No such file'
 head -c 3000 pie >short
 refuses "a file cut short" short 'damaged'
-# Damage anywhere: an answer or a reason, never a crash.
+# Damage anywhere must give an answer or a reason, never a crash.
 python3 - pie "$LOOK" <<'P' >damage
 import random, subprocess, sys
 whole, look = open(sys.argv[1], "rb").read(), sys.argv[2]
@@ -124,7 +127,7 @@ for trial in range(150):
         at = random.randrange(len(b) if trial % 2 else 0x1000)
         b[at] = random.choice((0, 0xff, random.randrange(256)))
     open("damaged", "wb").write(b)
-    # A timeout ends this program, and so the test.
+    # A timeout ends this program and so the test.
     rc = subprocess.run([look, ("symbols", "counts")[trial % 2], "damaged"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60).returncode
     if rc not in (0, 1):
         bad.append((trial, rc))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions NAME_one into whose first bytes, behind the first instruction, NAME_from jumps, each in another way. With FIXED those too
- * that programs at a fixed address have. NAME_one(x) and NAME_from(x) are x + 1. */
+ * Functions NAME_from that jump to the second instruction of NAME_one, among its first bytes, each
+ * in another way. FIXED adds the ways of programs at a fixed address. NAME_one(x) and NAME_from(x)
+ * return x + 1. */
 #include "function.inc"
-    /* Further from each other than a short jump goes. */
+    /* Keeps functions further apart than a short jump reaches. */
     .macro apart
     .fill 300,1,0x90
     .endm
@@ -20,7 +21,7 @@
     .text
     one free
     one early
-    /* The address: of what is decoded before, or after. */
+    /* A computed address, in code that is decoded after its target or before it. */
     function early_from
     lea .Learly(%rip),%rcx
     jmp *%rcx
@@ -37,7 +38,7 @@
     lea 1(%rdi),%rax
     ret
     over transaction_from
-    /* A table of distances, of which one leaves the function. */
+    /* A table of distances, one of which leads out of the function. */
     one table
     function table_from
     cmp $5,%edi
@@ -56,7 +57,7 @@
 .Lentries:
     .long 8b-.Lentries,9b-.Lentries,8b-.Lentries,9b-.Lentries,.Ltable-.Lentries,9b-.Lentries
     .text
-    /* From another segment. */
+    /* From another segment */
     one segment
 #ifdef FIXED
     one immediate
@@ -100,7 +101,7 @@ words: /* not aligned */
     mov $1,%eax
     ret
     over segment_from
-    /* The last five bytes of a segment. */
+    /* In the last five bytes of a segment */
     one end
     function end_from
     .byte 0xe9

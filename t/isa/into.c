@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Calls what into.S has: 0 where each result is right, also while these functions are patched. By pointers, so that they are decoded
- * in the order in which they lie. */
+ * Calls the functions of into.S and exits with 0 if each result is right, also while these
+ * functions are patched. It calls them by pointers, so that they are decoded in the order of their
+ * addresses. */
 #include <stdio.h>
 
 #define ALL(X) X(early) X(late) X(table) X(segment) X(end)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loops around jumps through tables, each over another kind of index, in which what is accessed depends on where they go. */
+ * Loops around jumps through tables, each table with another kind of index. What a loop accesses
+ * depends on where its jumps go. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 enum { MANY = 60 };
 
-/* The index is loaded twice, or once, as the compiler likes. */
+/* The compiler may load the index once or twice. */
 APART long dense(const int *p, int n, long *m)
 {
     long s = 0;
@@ -59,7 +60,7 @@ APART long high(const unsigned char *p, int n, long *m)
     return s;
 }
 
-/* Gaps, and far from 0; some cases are no entries. */
+/* The indexes have gaps and are far from 0; some cases are not in the table. */
 APART long distant(const long *p, int n, long *m)
 {
     long s = 0;
@@ -78,7 +79,7 @@ APART long distant(const long *p, int n, long *m)
     return s;
 }
 
-/* Nothing is compared before. */
+/* No comparison precedes the jump. */
 APART long unbounded(const unsigned *p, int n, long *m)
 {
     long s = 0;
@@ -96,7 +97,8 @@ APART long unbounded(const unsigned *p, int n, long *m)
     return s;
 }
 
-/* Whole addresses, in what the dynamic linker sets where the program may be loaded anywhere. */
+/* A table of whole addresses. The dynamic linker sets them if the program may be loaded
+ * anywhere. */
 APART long labels(const unsigned char *p, long *m)
 {
     static const void *const to[] = {&&stop, &&add, &&load, &&store, &&mix};
@@ -119,7 +121,7 @@ stop:
     return s;
 }
 
-/* Indexes below 0: compilers let the address that they are added to be that of the table's middle. */
+/* Indexes below 0: compilers add them to the address of the table's middle. */
 APART long amid(const long *p, int n, long *m)
 {
     static const void *const to[] = {&&a, &&b, &&c, &&d, &&e};
@@ -146,7 +148,7 @@ APART long amid(const long *p, int n, long *m)
     return s;
 }
 
-/* So are these, which the program changes: they must be recorded. */
+/* A table of whole addresses that the program changes: its entries must be recorded. */
 APART long changing(const unsigned char *p, int n, long *m)
 {
     static const void *to[] = {&&even, &&odd};

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Jumps through tables: where they go is computed from the index, for which the skeleton has the table, and nothing is recorded of it; not where
-# the program may change the table, or where what was loaded serves something else.
+# Tests jumps through tables. The skeleton has the table and computes the target from the index, and
+# nothing of the jump is recorded. That does not hold if the program may change the table, or if a
+# loaded entry also serves something else.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -9,7 +10,8 @@ cd "$T" || exit 1
 # shellcheck source=t/isa/stepped.inc
 . "$here/stepped.inc"
 
-# tables FUNCTION PROGRAM: jumps that are computed, recorded, and tables in the skeleton.
+# tables FUNCTION PROGRAM: prints the numbers of computed jumps, of recorded jumps, and of tables in
+# the skeleton.
 tables() {
     "$REGTRACE" skel source -function "^$1\$" "$2" >one.c
     echo "$(grep -c 'switch ((u64)' one.c) $(grep -c 'switch (OUTCOME' one.c) $(grep -c ' k_[0-9]*\[\] = ' one.c)"
@@ -21,7 +23,8 @@ for compiler in gcc clang; do
             # shellcheck disable=SC2086
             $compiler $flags $place -o jumps "$here/jumps.c" 2>compile.err || { skip "$compiler $flags $place" "$(head -1 compile.err)"; continue; }
             bad=
-            # -Os leaves what was jumped to above the byte that is the next index: that makes an address.
+            # With -Os the previous target stays above the byte that is the next index: that makes
+            # an address.
             all='dense high unbounded'
             [ "$flags" != -Os ] || all='dense unbounded'
             for f in $all; do
@@ -44,7 +47,7 @@ for compiler in gcc clang; do
     done
 done
 
-# A table that may be written to, or whose entries serve an address as well.
+# Tables that may be written to, or whose entries also serve as addresses
 cat >other.S <<'E2'
     .macro begin name
     .globl \name
@@ -117,30 +120,32 @@ is "$(tables written ./other.so | cut -d' ' -f3)" 0 "one that may be written to 
 is "$(tables served ./other.so | cut -d' ' -f3)" 0 "nor one whose entries serve an address"
 is "$(tables below ./other.so)" "1 0 1" "one whose indexes are below 0 too"
 
-# skeleton FUNCTION: to one.so.
+# skeleton FUNCTION: compiles its skeleton to one.so.
 skeleton() { "$REGTRACE" skel source -function "^$1\$" ./other.so >one.c && gcc -O1 -w -shared -fPIC -o one.so one.c; }
-# replayed BYTES: a recording of one function, which has been entered with that stack pointer (0x7000) and those bytes, for printf.
+# replayed BYTES: replays a recording of one function that was entered with the stack pointer 0x7000
+# and recorded these bytes. printf reads them.
 zeros='\000\000\000\000\000\000' ones='\377\377\377\377\377\377'
 replayed() {
     # shellcheck disable=SC2059
     printf "\\001\\000\\000\\000\\000\\000\\160$zeros$1\\000" >recording
     "$SKEL" --replay recording --base 0 one.so
 }
-# rsi, 0x1000, and the index.
+# The recording has rsi, 0x1000, and the index.
 skeleton below
 for index in "\\376\\377$ones" "\\377\\377$ones" "\\000\\000$zeros" "\\001\\000$zeros"; do replayed "\\000\\020$zeros$index"; done >accesses 2>&1
 is "$(awk '$3 == 8 && $4 != 7000 { print $2, $4 }' accesses | xargs)" "M 1000 M 1008 W 1010 M 1018" "each index from -2 on leads to a place of its own"
-# The index, and the address that is accessed there, which the function accesses in but one way.
+# The recording has the index and the address that is accessed there; the function accesses it in
+# only one way.
 skeleton constant
 within="\\001\\000$zeros\\010\\020$zeros"
 like "$(replayed "$within" 2>&1 | xargs)" '^[0-9a-f]+ R 4 [0-9a-f]+ [0-9a-f]+ M 8 1008 [0-9a-f]+ R 8 7000$' "an index within"
-# The same skeleton, of a table that has become shorter.
+# The same skeleton with a shorter table
 sed 's/ k_\([0-9]*\)\[\] = {\(0x[0-9a-f]*\),.*}/ k_\1[] = {\2}/' one.c >short.c && gcc -O1 -w -shared -fPIC -o one.so short.c
 run 20 replayed "$within"
 is "$status" 1 "one that is beyond the table"
 like "$err" 'the jump at 0x[0-9a-f]+ leads where no skeleton goes on' "is told"
 
-# What that is worth: a kernel that interprets (t/kernels), values recorded for each access.
+# The benefit: recorded values an access, for a kernel that interprets (t/kernels).
 gcc -O2 -o interpret "$here/../kernels/interpret.c" "$here/../kernels/window.c" || exit 99
 REGTRACE_DIR=run "$REGTRACE" run -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window' -- ./interpret 200 2 >out 2>&1
 ok $? "an interpreter is recorded" || diag "$(cat out)"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Clones and skeletons that are kept in the user's cache: what comes from there is what would be made, for as many as ask at once, and damage is made good.
+# Tests instrumented copies and skeletons that are cached in the user's cache: the cached files
+# equal new ones, for many processes at once too, and damaged files are made again.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -9,7 +10,7 @@ SKEL=$REGTRACE_BUILD/isa/regtrace-skel
 gcc -O2 -Wl,--build-id -o kernels "$here/kernels.c" -lm || exit 99
 export XDG_CACHE_HOME=$T/cache
 
-# made NAME OPTION...: into NAME.clones, NAME.c and NAME.said.
+# made NAME OPTION...: writes NAME.clones, NAME.c and NAME.said.
 made() {
     local name=$1
     shift
@@ -41,7 +42,7 @@ made anew --kept --function '^[a-m]' --opens main
 ok_run "so does another build of the program" bash -c '! cmp -s bare.clones anew.clones'
 cp before kernels
 
-# It is taken for what it is: nobody else's, and whole.
+# A cached file is used only if nobody else may write it and it is complete.
 for f in cache/regtrace/*.clones; do
     cp "$f" whole
     for change in 'head -c 50000 whole' 'head -c 20 whole' ': nothing' 'tr a-z b-za <whole'; do

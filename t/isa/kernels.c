@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Kernels with all kinds of loops, calls and addresses, for analyses: kernels [SIZE]. Prints a sum. */
+ * Kernels with all kinds of loops, calls and addresses, for analyses. kernels [SIZE] prints a sum.
+ */
 #include <complex.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@ enum { N = 24 };
 static double p[N + 1][N + 1], u[N + 1][N + 1], v[N + 1][N + 1], cu[N + 1][N + 1], cv[N + 1][N + 1],
     z[N + 1][N + 1], h[N + 1][N + 1];
 
-/* The seed's: calc1 of swim. */
+/* calc1 of swim: the example of Ketterlin and Clauss, "Efficient Memory Tracing by Program
+ * Skeletonization", ISPASS 2011. */
 KEEP static void stencil(int n, int m, double fsdx, double fsdy)
 {
     for (int j = 0; j < n; j++)
@@ -31,7 +33,7 @@ KEEP static void stencil(int n, int m, double fsdx, double fsdy)
         }
 }
 
-/* With sizes that are arguments: C's variable-length arrays. */
+/* Sizes are arguments: C's variable-length arrays. */
 KEEP static double rectangle(long n, long m, double a[n][m], unsigned step)
 {
     double sum = 0;
@@ -182,7 +184,7 @@ KEEP static unsigned narrow(const uint8_t *bytes, short from, signed char step, 
     return sum;
 }
 
-/* Two ways into a loop. */
+/* A loop with two entries */
 KEEP static int two_entries(int n, const int *a)
 {
     int sum = 0, i = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Prints what isa/ sees of an image, for tests that compare it with what other programs see. */
+ * Prints isa/'s view of an image, for tests that compare it with the view of other programs. */
 #include "isa/decode/decode.h"
 #include "isa/image/image.h"
 
@@ -66,7 +66,7 @@ static void show_counts(struct code *c)
            c->range_count, wild);
 }
 
-/* Runs of unsure bytes. */
+/* Prints address and length of each run of unsure bytes. */
 static void show_unsure(const struct code *c)
 {
     for (size_t i = 0; i < c->segment_count; i++) {
@@ -80,7 +80,8 @@ static void show_unsure(const struct code *c)
     }
 }
 
-/* Offsets in the file, a line each, of instructions that were executed: how many are sure, and which are not. */
+/* Reads file offsets of executed instructions, one a line. Prints how many are sure, and which are
+ * not. */
 static void show_trail(const struct code *c)
 {
     unsigned sure = 0, unsure = 0, wrong = 0;

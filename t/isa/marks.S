@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What alarms look for, at places whose labels say so: site_KIND_n. near_KIND_n look like one and are none.
+# Places that alarms look for, at labels site_KIND_n. Labels near_KIND_n are at places that resemble
+# one but are none.
         .text
         .globl  _start
         .type   _start, @function
@@ -69,7 +70,8 @@ site_ret_2:
         ret
         .cfi_endproc
         .size   marked, . - marked
-# Bytes of the first of these are where the branch comes to; there is no room in the second; the third is one byte, then padding.
+# In `into` a branch leads into the bytes to patch. `short` has no room. `next` has a call among the
+# bytes to patch. `padded` is one byte, then padding.
         .type   into, @function
 into:
 refused_jump_1:

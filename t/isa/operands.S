@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions with operands of all kinds, for t/isa/operands.t; nothing here is run. */
+ * Instructions with operands of all kinds, for t/isa/operands.t. They never run. */
     .text
 here:
-    /* Addressing: base, index, scale, displacement, of 32 bits, absolute, relative to rip and eip. */
+    /* Addressing: base, index, scale, displacement; 32-bit, absolute, relative to rip and eip */
     mov (%rax), %rcx
     mov (%r8), %rcx
     mov (%r12), %rcx
@@ -46,7 +46,7 @@ here:
     mov %fs:(%eax), %rax
     mov %ds:(%rax), %rax
     mov %es:(%rsp), %rax
-    /* The stack pointer, by all encodings. */
+    /* The stack pointer, by all encodings */
     mov (%rsp), %rcx
     mov %rcx, 8(%rsp)
     mov %ch, -0x80(%rsp)
@@ -95,7 +95,7 @@ here:
     popf
     leave
     enter $16, $0
-    /* Registers of 8 bits and others. */
+    /* Registers of 8 bits and others */
     mov %ah, %bh
     mov %spl, %dil
     add %r15b, %r14b
@@ -135,7 +135,7 @@ here:
     lahf
     cltq
     cqto
-    /* Strings. */
+    /* Strings */
     movsb
     movsq
     movsl %fs:(%rsi), %es:(%rdi)
@@ -148,7 +148,7 @@ here:
     rep stosq
     repne scasb
     repe cmpsb
-    /* x87, MMX, SSE, AVX, AVX-512. */
+    /* x87, MMX, SSE, AVX, AVX-512 */
     fld %st(3)
     fldl (%rax)
     fildll (%rax)
@@ -197,7 +197,7 @@ here:
     kmovq (%rax), %k5
     kmovw %k5, %eax
     kortestw %k1, %k2
-    /* Gathers and scatters: by xmm, ymm, zmm; indices of 32 and 64 bits. */
+    /* Gathers and scatters: by xmm, ymm, zmm; indices of 32 and 64 bits */
     vgatherdps %xmm1, 8(%rax,%xmm2,4), %xmm3
     vgatherdps %ymm1, 8(%rax,%ymm2,4), %ymm3
     vgatherdpd %xmm1, 8(%rax,%xmm2,8), %xmm3
@@ -220,7 +220,7 @@ here:
     vscatterqpd %ymm3, (%rax,%ymm2,8){%k3}
     vpscatterdq %xmm3, (%r9d,%xmm2,8){%k3}
     vpscatterqd %ymm23, -4(%rax,%zmm22,1){%k4}
-    /* Where control goes. */
+    /* Control flow */
 near:
     jo near
     jno near
@@ -272,7 +272,7 @@ near:
     lretl
     lretl $8
     iretq
-    /* What is not followed, or stepped. */
+    /* Instructions that are not followed, or stepped */
     syscall
     sysenter
     int3

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Answers of regtrace-vprofiler against objdump's text: operands.py questions|check|copies|plain OBJDUMP [ANSWERS [FILE]].
+"""Compares answers of regtrace-vprofiler with objdump's text.
 
-questions: what to ask, for t/isa/asking. check: lengths, flows, targets, memory operands, whether vectors are used, and elements of
-gathers; prints what differs, and counts. copies: writes the copies of instructions to a file of code and prints what objdump is to make of it; plain:
-what it makes of it.
+operands.py questions|check|copies|plain OBJDUMP [ANSWERS [FILE]]
+- questions: prints questions for t/isa/asking.
+- check: compares lengths, control flow, targets, memory operands, use of vectors, and elements
+  of gathers; prints differences and counts.
+- copies: writes the copies of instructions to a file of code, and prints the text that objdump
+  must show for it.
+- plain: prints the text that objdump shows for it.
+
 The rules here come from Intel's manual and the assembler's syntax, not from a decoder.
 """
 import re
@@ -25,13 +30,15 @@ STEP = {"push", "pop", "leave", "enter", "cpuid", "xsave", "xsavec", "xsaveopt",
         "fxrstor", "fxsave64", "fxrstor64", "fnsave", "fsave", "frstor", "fnstenv", "fstenv", "fldenv", "rdpkru", "wrpkru", "umwait", "tpause",
         "umonitor", "monitorx", "mwaitx", "sgdt", "sidt", "sldt", "str", "lar", "lsl", "verr", "verw", "rdpmc"}
 STRINGS = re.compile(r"^(movs|cmps|scas|lods|stos)[bwlq]?$")
-# They have no vector register in their text, and use that state all the same; or the other way round.
+# Instructions that use the vector state without a vector register in their text, or the other way
+# round.
 VECTORS = re.compile(r"^(f|xsave|xrstor|v?ldmxcsr|v?stmxcsr|emms|femms|vzero|wait)")
 HINTS = re.compile(r"^(nop|prefetch|clflush|clwb|cldemote|lea[wlq]?$)")
 
 
 def number(name):
-    """A general register's number, and whether it is of 32 bits; vector registers by their number."""
+    """Returns a general register's number and "d" for 32 bits, else "q"; or a vector register's
+    number and x, y or z."""
     name = name.lstrip("%")
     m = re.fullmatch(r"([xyz])mm(\d+)", name)
     if m:
@@ -49,14 +56,14 @@ def instructions(path):
             continue
         code = bytes.fromhex(m.group(2))
         text = m.group(3).strip()
-        # objdump takes fwait together with what stands behind it; the processor does not.
+        # objdump joins fwait with the instruction after it; the processor does not.
         if code[0] == 0x9b and len(code) > 1:
             continue
         yield int(m.group(1), 16), code, text
 
 
 def split(text):
-    """Prefixes, mnemonic, operands without what stands in <> and behind #."""
+    """Returns prefixes, mnemonic and operands, without text in <> or after #."""
     text = re.sub(r"\s+#.*$", "", text)
     text = re.sub(r"\s*<.*>", "", text)
     words = text.split()
@@ -70,7 +77,8 @@ def split(text):
 
 
 def explicit_memory(operands, at_next):
-    """(base, index, scale, displacement, segment, is_32, index kind) as the text has it; of two the second."""
+    """Returns (base, index, scale, displacement, segment, is_32, index kind) of the text's memory
+    operand, of the second if there are two."""
     found = list(MEMORY.finditer(operands))
     if found:
         m = found[-1]
@@ -142,7 +150,7 @@ def is_segment_written(mnemonic, operands):
 
 
 def names_rsp(operands):
-    """rsp by name, not as the base of an address."""
+    """Returns true if the operands name rsp other than as the base of an address."""
     return re.search(r"%(e|r)?spl?\b", MEMORY.sub("", operands)) is not None
 
 
@@ -165,7 +173,7 @@ def flow_of(code, prefixes, mnemonic, operands):
         return "step"
     if mnemonic in STEP or plain in STEP or is_stack(mnemonic) or names_rsp(operands) or {"xacquire", "xrelease"} & set(prefixes):
         return "step"
-    # A bit string that is written lies elsewhere than its operand says.
+    # A written bit string lies elsewhere than its operand says.
     if re.match(r"^bt[crs][wlq]?$", mnemonic) and operands.startswith("%") and "(" in operands:
         return "step"
     return "straight"
@@ -186,7 +194,8 @@ def read_answers(path):
 
 
 def gather_elements(mnemonic, operands, code):
-    """Values that a gather has, by the widths of its registers: those of the index and the data."""
+    """Returns the number of a gather's values, by the widths of its registers, and the bytes of an
+    index and of a value."""
     m = re.match(r"^vp?(?:gather|scatter)([dq])(pd|ps|d|q)$", mnemonic)
     if not m:
         return None
@@ -263,7 +272,8 @@ def check(objdump, answers):
 
 
 def copies(objdump, answers, out):
-    """A copy by another register, or with an empty distance, reads as the instruction does, but for that."""
+    """Checks that a copy with another register, or with an empty distance, reads as the instruction
+    does except for that."""
     with open(out, "wb") as code_file:
         for (_, code, text), (_, fields, _) in zip(instructions(objdump), read_answers(answers), strict=True):
             if "copy" not in fields:
@@ -301,7 +311,7 @@ def main():
     elif sys.argv[1] == "plain":
         for _, _, text in instructions(sys.argv[2]):
             prefixes, mnemonic, operands = split(text)
-            # An index that is none is shown where the base is not rsp.
+            # objdump shows an absent index if the base is not rsp.
             print("want", re.sub(r",%[re]iz,1", "", " ".join([*prefixes, mnemonic, operands])).strip())
     else:
         copies(sys.argv[2], sys.argv[3], sys.argv[4])

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What regtrace-vprofiler answers of instructions: lengths, where control goes, memory operands, copies against objdump, of hand-written code with all kinds of
-# operands and of libm and a third of libc; and what is captured of operands, by hand.
+# Tests regtrace-vprofiler's answers about instructions. Lengths, control flow, memory operands and
+# copies are compared with objdump, for hand-written code with all kinds of operands, for libm and
+# for a third of libc. The captured operands are compared with a table made by hand.
 . "$(dirname "$0")/../lib.sh"
 VP=$REGTRACE_BUILD/isa/regtrace-vprofiler
 ASKING=$REGTRACE_BUILD/t/isa/asking
@@ -13,7 +14,7 @@ python=$(command -v python3) || skip_all "no python3"
 cd "$T" || exit 1
 compare() { "$python" "$REGTRACE_SOURCE/t/isa/operands.py" "$@"; }
 
-# agrees NAME LEAST: the instructions of `text`, which are so many at least.
+# agrees NAME LEAST: compares the instructions of the file `text`, of which there must be LEAST.
 agrees() {
     compare questions text >questions
     "$ASKING" answer "$VP" vp-addr <questions >answers
@@ -32,7 +33,7 @@ if as -o operands.o "$REGTRACE_SOURCE/t/isa/operands.S" 2>as.err; then
     objdump -d -w --adjust-vma=0x400000 operands.o >text
     agrees "all kinds of operands" 300
     isnt "$(grep -c stack_as answers),$(grep -c fixup answers)" "0,0" "there are copies of both kinds"
-    # The comparison finds what is wrong.
+    # The comparison must find faults.
     sed 's/where=0,-1,1,0,/where=0,-1,1,8,/; s/condition=5/condition=4/' answers >wrong
     isnt "$(compare check text wrong | tail -1)" "$(tail -1 differ)" "and would find a fault"
     like "$(compare check text wrong)" 'condition 4' "of a condition too"
@@ -49,7 +50,7 @@ for library in libc.so.6 libm.so.6; do
     agrees "$library" 30000
 done
 
-# Bytes at random, and instructions that are cut short: an answer each.
+# Random bytes, and instructions that are cut short, get an answer each.
 "$python" -c '
 import random
 random.seed(5)
@@ -62,8 +63,8 @@ is "$(awk '$2 == "length=0" && $3 != "flow=stop"' answers | head -3)" "" "what i
 is "$(awk 'NR == FNR { n[$1] = $3 < 16 ? $3 : 16; next } { sub("length=", "", $2); if ($2 + 0 > n[$1] + 0) print }' questions answers | head -3)" "" \
     "no instruction is longer than its bytes"
 
-# --- what is captured ---------------------------------------------------------------------------------------
-# Of each instruction: operands 0 to 3, address, loaded, stored; then its destination. "-": no record.
+# --- Captured values --- An instruction | operands 0 to 3, address, loaded, stored | its
+# destination. "-": no record.
 mkdir -p include
 cp -r "$REGTRACE_SOURCE/share/include/regtrace" include/
 ok_run "a plug-in is built" gcc -std=c11 -D_GNU_SOURCE -Iinclude -shared -fPIC -o test.so "$REGTRACE_SOURCE/t/isa/plugin.c" "$REGTRACE_BUILD/libregtrace-trace.a"
@@ -124,7 +125,7 @@ movq %mm1, %mm2 | | -
 vzeroall | | -
 nop | | -
 EOF
-# items PLUG-IN: of the questions, a line each.
+# items PLUG-IN: prints what is captured for each question, a line each.
 items() {
     "$ASKING" answer "$VP" "$1" <questions | awk '$1 == "status" { next } {
         at = 0; for (i = 1; i <= NF; i++) if ($i == "selected") at = i
@@ -143,7 +144,7 @@ else
     skip "what is captured" "the assembler is too old: $(head -1 as.err)"
 fi
 
-# Elements of gathers: as many as there are, seven at most; those of others: one.
+# Gathers have all their elements captured, seven at most; other instructions have one.
 printf '%s\n' 'vgatherdpd %ymm1, 8(%rax,%xmm2,4), %ymm3' 'vgatherqps %xmm1, 8(%rax,%xmm2,4), %xmm3' 'vgatherdps 8(%rax,%zmm2,4), %zmm3{%k1}' \
     'vscatterqpd %xmm3, 8(%rax,%xmm2,4){%k1}' 'mov (%rax), %rcx' | as -o table.o
 objdump -d -w table.o | awk -F'\t' 'NF > 2 { gsub("[ :]", "", $1); gsub(" ", "", $2); print $1, $2 }' >questions

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Where requests name functions, or bytes that few have, only these are decoded: the sites are those that come of decoding everything, hardly ever is a jump
-# missing, and none is there that should not be; and it is less work.
+# If requests name functions, or bytes that few functions have, only these functions are decoded.
+# The sites are the same as with everything decoded, hardly a jump is missing, none is added, and it
+# is less work.
 . "$(dirname "$0")/../lib.sh"
 SITES=$REGTRACE_BUILD/isa/regtrace-sites
 [ -x "$SITES" ] || skip_all "probes are for x86-64, and need regtrace-sites"
 
-# sites FILE REQUEST...: one line each, of entries; by a request about all code before them, all is decoded.
+# sites FILE REQUEST...: prints the sites of entries, a line each. A preceding request about all
+# code makes the program decode everything.
 sites() {
     "$SITES" --no-cache --text "$@" | sed -n '/^plan\tenter/,$p' | grep '^site' | sort -u
 }
@@ -37,19 +39,19 @@ done
 [ "$rt_count" -ge 8 ]
 ok $? "libraries were looked at"
 
-# Where calls of functions return to: the callers alone are decoded.
+# For the return places of calls, only the callers are decoded.
 [ "$all" -ge 100 ] && [ $(((all - part) * 20)) -le "$all" ]
 ok $? "returns of calls, where callers alone are decoded: $part of $all"
 is "$("$SITES" --no-cache --text "$library" exits:no_such_function | sed -n 1p)" "$(printf 'plan\texits:no_such_function\t0\t0\t0\t-')" "of a function that nobody calls: none"
 
-# By the bytes of an instruction only functions with such bytes are.
+# For an instruction's bytes, only functions with such bytes are decoded.
 for request in cpuid magic ssc:4711 itext:0fa2 itext:4883ec08 itext:f30f1efa; do
     "$SITES" --no-cache --text "$library" "$request" | grep -E '^(plan|site|say)' | cut -f1-4 >"$T/part"
     "$SITES" --no-cache --text "$library" int3 "$request" | sed -n "/^plan\t$request/,\$p" | grep -E '^(plan|site|say)' | cut -f1-4 >"$T/all"
     is "$(cat "$T/part")" "$(cat "$T/all")" "$name, $request: the same, $(grep -c ^site "$T/all") places"
 done
 
-# A jump from another function into the first bytes of one, near and far; and none.
+# A jump from another function into the first bytes of a function, near and far; and none.
 cat >"$T/into.S" <<'END'
     .text
 #include "function.inc"
@@ -89,8 +91,8 @@ for function in free_one:1 near_one:0 far_one:0; do
     is "$(sites "$T/into.so" "enter:${function%:*}" | grep -c jump=)" "${function#*:}" "${function%:*}: a jump where nobody comes into its bytes, else none"
 done
 
-# Each other way into them: of code in another segment, or at its end, of a table, by an address that is computed; and all as it was
-# when these functions are patched.
+# All other ways into the first bytes: from code in another segment or at its end, through a table,
+# by a computed address. The program must run as before when these functions are patched.
 for how in "-fPIE -pie" "-fno-pie -no-pie -DFIXED"; do
     cc $how -o "$T/into" "$REGTRACE_SOURCE/t/isa/into.c" "$REGTRACE_SOURCE/t/isa/into.S" -Wl,--section-start=.text2=0x900000 || exit 99
     mapfile -t ones < <(nm "$T/into" | sed -n 's/.* T \([a-z]*\)_one$/\1/p')

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A plug-in of value profiling that does what its environment says: VP_SPEC what it captures, VP_NULL which entries its table lacks, VP_IN
- * and VP_DO where it does what is wrong, VP_LOG a file to which each call is written. */
+ * A plug-in of value profiling that is controlled by its environment:
+ * - VP_SPEC: the values that it captures
+ * - VP_NULL: the entries that its table lacks
+ * - VP_IN, VP_DO: the call in which it misbehaves, and how
+ * - VP_LOG: a file to which it writes each call */
 #include <regtrace/vprofiler.h>
 
 #include <fcntl.h>
@@ -55,7 +58,7 @@ static void misbehave(void)
     }
 }
 
-/* True: what is wrong is to be done here. */
+/* Logs the call. Misbehaves if VP_IN names the call, and then returns true. */
 static bool enter(const char *where)
 {
     const char *log = getenv("VP_LOG");
@@ -81,7 +84,7 @@ static void release(void)
     (void)enter("release");
 }
 
-/* --- what it captures ------------------------------------------------------------------------------------ */
+/* --- The specification --- */
 
 static trace_value_t pick(trace_opcode_t opc, trace_func_t func)
 {
@@ -124,7 +127,8 @@ static void specify(trace_vlist_table_t *table, trace_vlist_t *vlist, const char
     } else if (strcmp(spec, "registers") == 0) {
         fill(vlist, registers, 7);
         (void)trace_add_vlist_by_select(table, select_adds, vlist);
-    } else if (strcmp(spec, "two") == 0) { /* what is added twice is there once */
+        /* A value that is added twice is captured once. */
+    } else if (strcmp(spec, "two") == 0) {
         fill(vlist, operands, 2);
         (void)trace_add_vlist_by_opc(table, op_add, vlist);
         (void)trace_add_vlist_by_opc(table, trace_opcode_by_name("add"), vlist);
@@ -185,7 +189,7 @@ static void prof_release(void)
     free(table);
 }
 
-/* --- what it makes of it --------------------------------------------------------------------------------- */
+/* --- Processing --- */
 
 static int prof_process(unsigned pid, trace_parser_t *parser, vsample_t **vsamples)
 {
@@ -207,7 +211,8 @@ static int prof_process(unsigned pid, trace_parser_t *parser, vsample_t **vsampl
         *vsamples = NULL;
     if (wrong && does("pointer"))
         *vsamples = (vsample_t *)16;
-    /* By fours; each sample is made of all that the parser says: values read, opcode, length, pid. */
+    /* Takes up to SAMPLES entries a call. Each sample combines all that the parser reports: the
+     * number of values, the last value, opcode, length, pid. */
     while (n < SAMPLES && (count = trace_parser_next(parser, &inst, &pc, &c0, &c1, 2, values)) >= 0)
         samples[n++] = (vsample_t){
             .pc = pc,
@@ -261,7 +266,7 @@ static bool lacks(const char *entry)
     return strstr(setting("VP_NULL"), entry) != NULL;
 }
 
-/* Runs when it is loaded. Entries are separated by commas and begin with one. */
+/* Runs when the plug-in is loaded. In VP_NULL each entry begins with a comma. */
 __attribute__((constructor)) static void load(void)
 {
     if (lacks(",init"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Instructions to be displaced, with a table that says what in each depends on its place; and a harness that runs code with all
-# registers given, on a stack of its own. They write no rbx, which points to pool_memory + 128, and no rsp but by push and pop.
+# Instructions to be displaced, with a table of the parts of each that depend on its address; and a
+# harness that runs code with all registers set, on a separate stack. The instructions do not write
+# rbx, which points to pool_memory + 128, and change rsp only by push and pop.
         .text
         .macro  entry kind, tail, insn:vararg
 771:    \insn
@@ -12,15 +13,15 @@
         .macro  plain insn:vararg
         entry   0, 0, \insn
         .endm
-# The 32-bit distance to pool_memory + 64 is followed by `tail` bytes.
+# `tail` bytes follow the 32-bit distance to pool_memory + 64.
         .macro  memory tail, insn:vararg
         entry   1, \tail, \insn
         .endm
-# The last byte is a distance: to the other exit.
+# The last byte is the distance to the other exit.
         .macro  branch insn:vararg
         entry   2, 0, \insn
         .endm
-# The last four bytes are.
+# The last four bytes are the distance to the other exit.
         .macro  longer insn:vararg
         entry   3, 0, \insn
         .endm
@@ -108,7 +109,8 @@ pool_begin:
         .section .data.rel.ro.pool, "aw"
         .quad   0
 
-# pool_run: through pool_entry, with pool_registers (in the order of pushes below) and pool_flags; back by pool_exit.
+# pool_run: jumps to pool_entry with pool_registers (in the order of the loads below) and
+# pool_flags; returns by pool_exit.
         .text
         .globl  pool_run
         .type   pool_run, @function

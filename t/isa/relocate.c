@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Displaced instructions run elsewhere and do what they did: random sequences of a pool of instructions (t/isa/pool.S) are
- * executed where they are, then as copies far away with the originals overwritten, and registers, flags, memory and stack compared.
- * What depends on an instruction's place the pool's own table says, not the decoder. With a folder as argument, some
- * sequences are written there for objdump. */
+ * Displaced instructions run elsewhere and do what they did. Random sequences of a pool of
+ * instructions (t/isa/pool.S) run in place, then as copies far away with the originals overwritten.
+ * The test compares registers, flags, memory and stack. The pool's own table, not the decoder, says
+ * which parts of an instruction depend on its address. With a folder as argument, some sequences
+ * are written there for objdump. */
 #include "isa/plan/relocate.h"
 #include "preload/valgrind.h"
 #include "t/tap.h"
@@ -46,7 +47,7 @@ static uint8_t *map_at(uintptr_t address, size_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* jmp *pool_exit, with its address behind it. */
+/* Writes jmp *pool_exit, followed by its address. */
 static void put_exit(uint8_t *at)
 {
     static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
@@ -55,7 +56,7 @@ static void put_exit(uint8_t *at)
     memcpy(at + sizeof jump, &out, sizeof out);
 }
 
-/* The same start for both runs. */
+/* Prepares the same start for both runs. */
 static void prepare(uint64_t from)
 {
     seed = from;
@@ -88,7 +89,7 @@ static void run(uint8_t *code, uint64_t from, struct outcome *o)
     memcpy(o->stack, stack, sizeof o->stack);
 }
 
-/* One of the pool, as it has to be at that place. */
+/* Writes an instruction of the pool as it must be at that address; returns its length. */
 static unsigned put_instruction(uint8_t *at, const uint8_t *other_exit, const struct pool_entry *p)
 {
     uint8_t *end = at + p->bytes;
@@ -107,7 +108,8 @@ static unsigned put_instruction(uint8_t *at, const uint8_t *other_exit, const st
     return p->bytes;
 }
 
-/* A sequence of 5 bytes or more at `code`, behind it one way out, further on the other. Returns its length. */
+/* Writes a random sequence to `code`. One exit follows it, the other is further on. Returns its
+ * length. */
 static unsigned make(uint8_t *code, size_t pool)
 {
     unsigned n = 0, least = 1 + (unsigned)(random_word() % 12);
@@ -119,7 +121,8 @@ static unsigned make(uint8_t *code, size_t pool)
     return n;
 }
 
-/* The copy at `elsewhere` of the n bytes at code; NULL, or what went wrong. */
+/* Writes the copy of the n bytes at `code` to `elsewhere`. Returns NULL or the reason why it
+ * cannot. */
 static const char *displace(const uint8_t *code, unsigned n, uint8_t *elsewhere,
                             struct relocated *r)
 {
@@ -154,7 +157,7 @@ static void write_out(const char *folder, unsigned k, const char *what, const ui
         exit(9);
 }
 
-/* Many sequences, copies in front of and behind the originals and near the limit of reach. */
+/* Compares many sequences with their copies, which are before or after the originals. */
 static void compare(uint8_t *code, uint8_t *elsewhere, const char *where, const char *folder)
 {
     static struct outcome first, second;
@@ -189,7 +192,7 @@ static void compare(uint8_t *code, uint8_t *elsewhere, const char *where, const 
     ok(jumped > count / 20, "and do something: %u moved the stack", jumped);
 }
 
-/* --- calls: the copy jumps, the caller's patched call pushes --------------------------------------------------------------- */
+/* --- Calls: the copy jumps, the caller's patched call pushes --- */
 
 static void check_call(uint8_t *code, uint8_t *elsewhere, const uint8_t *bytes, unsigned n,
                        const char *name)
@@ -261,7 +264,7 @@ static void check_calls(uint8_t *code, uint8_t *elsewhere)
     }
 }
 
-/* --- what is refused -------------------------------------------------------------------------------------------------------- */
+/* --- Refusals --- */
 
 static void check_refusals(void)
 {
@@ -332,7 +335,7 @@ int main(int argc, char **argv)
         return done_testing();
     }
     forms = forms_open();
-    /* pool_memory must be in reach of both. */
+    /* pool_memory must be in reach of original and copy. */
     uintptr_t near = ((uintptr_t)pool_memory & ~(uintptr_t)0xfffff);
     uint8_t *code = map_at(near - 0x10000000, ROOM), *before = map_at(near - 0x70000000, ROOM),
             *behind = map_at(near + 0x60000000, ROOM), *beyond = map_at(near + 0x90000000, ROOM);

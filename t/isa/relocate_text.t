@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Displaced instructions as objdump reads them: the same ones in the same order, with the same targets and the same memory, and a jump back.
+# Displaced instructions as objdump shows them: the same ones in the same order, with the same
+# targets and the same memory, and a jump back.
 . "$(dirname "$0")/../lib.sh"
 RELOCATE=$REGTRACE_BUILD/t/isa/relocate.t
 [ -x "$RELOCATE" ] || skip_all "this build has no isa/ (configure says why)"
@@ -9,12 +10,14 @@ mkdir "$T/sequences"
 run 60 "$RELOCATE" "$T/sequences"
 is "$status" 0 "sequences are made and run"
 
-# listing FILE: mnemonic and operands of each instruction, addresses absolute, distances left out.
+# listing FILE: prints mnemonic and operands of each instruction, with absolute addresses and
+# without distances.
 listing() {
     objdump -D -b binary -m i386:x86-64 --adjust-vma="0x${1##*.}" "$1" | sed -n 's/^ *[0-9a-f]*:\t[0-9a-f ]*\t//p' |
         sed -E 's/-?0x[0-9a-f]+\(%rip\)/memory(%rip)/; s/ +/ /g; s/ $//'
 }
-# expected: what the copy of such a listing is to be: loops go over a jump, which objdump shows as two more instructions.
+# compare WAS IS: prints the first difference of a copy's listing. In copies, loop instructions go
+# over a jump, which objdump shows as two more instructions.
 compare() {
     local was=$1 is=$2
     listing "$was" >"$T/was"
@@ -46,7 +49,7 @@ for was in "$T"/sequences/*.was.*; do
 done
 isnt "$count" 0 "there are sequences"
 is "$wrong" "" "$count sequences read the same for objdump"
-# The last instruction goes back to behind the originals, unless control never gets there.
+# The last instruction jumps back to the end of the originals, unless control never gets there.
 back=0 wrong=
 for was in "$T"/sequences/*.was.*; do
     end=$(printf '%x' $((0x${was##*.} + $(stat -c %s "$was"))))

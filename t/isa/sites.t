@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace-sites: the places that requests name, against labels of hand-written code and against objdump; what it says of names
-# that match nothing; the folder of plans, with many processes at once and with damage in it.
+# Tests regtrace-sites: the sites of requests, against labels of hand-written code and against
+# objdump; its messages about names that match nothing; the folder of plans, with many processes at
+# once and with damage.
 . "$(dirname "$0")/../lib.sh"
 LOOK=$REGTRACE_BUILD/t/isa/look
 SITES=$REGTRACE_BUILD/isa/regtrace-sites
@@ -16,7 +17,7 @@ ok_run "assembles marks" gcc -static -nostdlib -o marks "$src/marks.S"
 libm=$(readlink -f "$(ldconfig -p | awk '/libm\.so\.6/ && /x86-64/ { print $NF; exit }')")
 libc=$(ldd "$LOOK" | awk '/libc\.so/ { print $3 }')
 
-# sites FILE REQUEST: addresses. labels FILE REGEX: those of labels.
+# sites FILE REQUEST: prints addresses of sites. labels FILE REGEX: prints addresses of labels.
 sites() { "$SITES" --text "$1" "$2" | awk -F'\t' '$1 == "site" && $0 !~ /refused=/ { print $2 }'; }
 labels() { nm "$1" | awk -v want="^($2)\$" '$3 ~ want { print $1 }' | while read -r a; do printf '%x\n' $((0x$a)); done | sort -u; }
 finds() { is "$(sites marks "$1" | xargs)" "$(labels marks "$2" | xargs)" "$1"; }
@@ -40,12 +41,12 @@ is "$(refused symbol:site_magic_1+1)" "is inside of an instruction" "an address 
 is "$(refused "address:0x$(labels marks pointer)")" "is not in code" "one in data too"
 is "$(refused "address:$((0x$(labels marks marked) - 1))")" "is in padding, which nothing reaches" "and one in padding"
 
-# --- where a jump fits ---------------------------------------------------------------------------------------------------------
+# --- Places where a jump fits ---
 jump_at() { "$SITES" --text marks "address:0x$(labels marks "$1")" | grep -cE $'\tjump=[0-9]'; }
 for label in refused_jump_1 refused_jump_2 refused_jump_3; do is "$(jump_at $label)" 0 "$label: int3 alone"; done
 for label in fits_jump_1 fits_jump_2; do is "$(jump_at $label)" 1 "$label: a jump fits"; done
 like "$("$SITES" --text marks enter:marked)" $'^site\t[0-9a-f]+\tpatch=4\tflags=1\tbytes=4885c0' "endbr64 stays the first instruction"
-# Of each jump in libm: objdump has the same instructions there, and no branch to inside of them.
+# For each jump in libm, objdump has the same instructions, and no branch into them.
 "$SITES" --text "$libm" isa_category:DATAXFER enter:sin returns: >plan
 objdump -d -z "$libm" >listing
 is "$(awk -F'\t' '
@@ -74,7 +75,7 @@ is "$(awk -F'\t' '
     END { print (jumps > 1000 ? "enough" : "too few: " jumps) }' listing plan | sort | uniq -c | head -5 | sed 's/^ *//')" "1 enough" \
     "jumps in libm are where objdump sees whole instructions, and branches to none of their inner bytes"
 
-# --- by what instructions are: objdump's of the places that are sure --------------------------------------------------------------
+# --- Sites by kinds of instructions: objdump's, at places that are sure ---
 "$LOOK" starts "$libm" | sort >sure
 same() {
     awk -F'\t' -v want="$2" '/^ *[0-9a-f]+:\t/ && $3 ~ want { split($1, a, ":"); sub(/^ */, "", a[1]); print a[1] }' listing | sort >theirs
@@ -94,7 +95,7 @@ for request in isa_category:NOSUCH isa_extension:avx2 itext:123 itext:xx itext:0
 done
 like "$("$SITES" "$libm" isa_category:NOSUCH)" 'isa_category takes a category of the decoder' "with what is legal"
 
-# --- names ----------------------------------------------------------------------------------------------------------------------
+# --- Names ---
 say() { "$SITES" --text "$1" "$2" | sed -n "s/^say\t[^\t]*\t//p"; }
 like "$(say "$libc" enter:malloq)" "^no function 'malloq'; nearest are malloc" "a misspelt name gets the nearest"
 like "$(say "$LOOK" enter:printf)" "^'printf' is called here, but is in another image" "one of another image is told"
@@ -113,7 +114,7 @@ for how in -pie -no-pie; do
     is "$(sites main enter:main)" "$want" "and of one without frames"
 done
 
-# --- plans and where they are kept --------------------------------------------------------------------------------------------------
+# --- Plans and their cache ---
 run 60 "$SITES" "$libm" enter:sin isa_category:COND_BR
 is "$status" 0 "plans are made"
 like "$out" $'^plan\tenter:sin\t[1-9][0-9]*\t0\t0\t'"$T/home/.cache/regtrace/[0-9a-f]*-[0-9a-f]{16}.sites\$" "and kept in the user's cache"
@@ -142,7 +143,7 @@ tail -c +$(($(head -1 inline | wc -c) + 1)) inline | head -c "$n" | cmp - whole
 ok $? "without a folder the plan comes on the pipe, the same"
 like "$(HOME=/proc/nowhere "$SITES" "$libm" enter:sin | tr -d '\0')" $'^plan\t.*\t=[0-9]+$' "where none can be made too"
 
-# 64 processes that want the same at once: all get whole plans, one makes them.
+# 64 processes ask for the same plan at once: one makes it, and all get it complete.
 mkdir many
 pids=()
 for ((i = 0; i < 64; i++)); do
@@ -162,7 +163,7 @@ is "$status,$(head -c 6 <<<"$out")" 0,Usage: "and with --help"
 run 20 "$SITES" "$T/nowhere" enter:f
 is "$status,$out" $'1,!\tenter:f\t'"$T/nowhere: No such file or directory"$'\nend' "no such image"
 
-# Sizes that a damaged file gives its symbols.
+# Sizes that a damaged file gives its symbols
 printf '.globl sized, odd\nsized: nop\nret\n.type sized, @function\n.size sized, 0x7fffffffffff0000\n.type odd, @function\nodd = 0x123456789000\n.size odd, 0x7fffffffffff0000\n' >sized.s
 cc -nostdlib -shared -o libsized.so sized.s || exit 99
 run 20 "$SITES" --text libsized.so rets:sized

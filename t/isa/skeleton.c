@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Analyses of functions against what a program did: skeleton IMAGE BIAS FILE, where FILE has the lines "regs ADDRESS RAX ... R15" of t/oracle,
- * one before each instruction. What an analysis wants recorded is taken from the registers there; what it says can be computed is
- * computed, twice (value by value, and by the expression), and compared: addresses with the processor's (of the decoder's own
- * operands and the registers), conditions with where the program went. Prints counts; exit status 1 where something differs.
+ * Checks the analyses of functions against a program's execution.
  *
- * skeleton IMAGE BIAS FILE ENTERED writes the names of the functions that were entered and can be analysed.
- * skeleton IMAGE BIAS FILE FUNCTIONS STREAM TRACE writes besides what a recording would have (isa/memory/replay/stream.h) and the processor's
- * accesses, "PC KIND BYTES ADDRESS" each; FUNCTIONS has the addresses of those that have a skeleton, by number.
+ * skeleton IMAGE BIAS FILE: FILE has the lines "regs ADDRESS RAX ... R15" of t/oracle, one before
+ * each instruction. What an analysis wants recorded is taken from these registers. What it can
+ * compute is computed twice, value by value and by the expression, and compared: addresses with the
+ * processor's (from the decoder's own operands and the registers), conditions with where the
+ * program went. Prints counts; exits with 1 if something differs.
+ *
+ * skeleton IMAGE BIAS FILE ENTERED: writes the names of the functions that were entered and can be
+ * analysed.
+ *
+ * skeleton IMAGE BIAS FILE FUNCTIONS STREAM TRACE: also writes STREAM, a recording of this
+ * execution (isa/memory/replay/stream.h), and TRACE, the processor's accesses, each "PC KIND BYTES
+ * ADDRESS". FUNCTIONS has the addresses of the functions that have a skeleton, by number.
  *
  * SKELETON_PLAN names another plan than "skeleton". */
 #include "t/isa/skeleton.h"
@@ -81,7 +87,7 @@ static struct function *function_at(uint64_t address)
     return a->f.reason == NULL ? &a->f : NULL;
 }
 
-/* What is recorded of a value: as much of its register as it has. */
+/* Returns what a recording holds of a value: as much of its register as the value has. */
 static uint64_t recorded_of(const struct function *f, uint32_t v)
 {
     unsigned bits = 8 * skel_value_bytes(f, v);
@@ -89,7 +95,7 @@ static uint64_t recorded_of(const struct function *f, uint32_t v)
     return bits == 64 ? whole : whole & ((UINT64_C(1) << bits) - 1);
 }
 
-/* --- walking ----------------------------------------------------------------------------------------------------------------- */
+/* --- Following the execution --- */
 
 static void enter_block(struct activation *a, uint32_t from, uint32_t to)
 {
@@ -123,7 +129,8 @@ static void enter_block(struct activation *a, uint32_t from, uint32_t to)
     a->at = b->first;
 }
 
-/* Through blocks without instructions to the one that begins there; false: none. */
+/* Goes to the successor that begins at `target`, through blocks without instructions. Returns false
+ * if there is none. */
 static bool go(struct activation *a, uint64_t target)
 {
     const struct function *f = a->f;
@@ -140,7 +147,8 @@ static bool go(struct activation *a, uint64_t target)
     return false;
 }
 
-/* Those that the function is entered with: what direct calls do not record, a register's, or the others. */
+/* Records values with which the function is entered. For a register `variable`: its values, which
+ * are not written if the call is direct. For SKEL_FLAGS: all values that callers do not pass. */
 static void put_entry_values(struct activation *a, unsigned variable, bool direct)
 {
     for (uint32_t v = 0; v < a->f->value_count; v++) {
@@ -156,7 +164,7 @@ static void put_entry_values(struct activation *a, unsigned variable, bool direc
     }
 }
 
-/* What is handed to whom is called now, or jumped to. */
+/* Records the arguments that are passed to the function that is now called or jumped to. */
 static void put_arguments(const struct activation *a, bool jump)
 {
     for (uint32_t k = 0; k < a->f->argument_count; k++) {
@@ -200,7 +208,7 @@ static void pop(void)
     free(a);
 }
 
-/* Vector registers are not among the steps'. */
+/* The single steps have no vector registers, so accesses with lanes cannot be checked. */
 static void put_recorded(const struct access *x, const struct real *real)
 {
     if (x->lanes != NULL)
@@ -254,7 +262,8 @@ static void check_accesses(const struct activation *a)
     }
 }
 
-/* What the processor accesses now, one time of those that are repeated; as it is where nothing is known of it. */
+/* Writes the processor's accesses of this instruction, one time of a repeated one. `known` is false
+ * in code without an analysis. */
 static void put_trace(bool known)
 {
     struct real real[8] = {{0}};
@@ -265,7 +274,7 @@ static void put_trace(bool known)
         stream_access(now.pc, &real[k], !known);
 }
 
-/* What the instruction has left in registers, and what is computed from that. */
+/* Sets the values that the instruction has left in registers, and those computed from them. */
 static void settle(struct activation *a)
 {
     for (uint32_t v = 0; v < a->f->value_count; v++) {
@@ -318,14 +327,14 @@ static const struct instruction *current(const struct activation *a)
 
 static void resume(bool direct);
 
-/* Whose jump there is one of those that nothing is recorded of. */
+/* Returns true if nothing is recorded for the jump at the end of this block. */
 static bool leaves_directly(const struct activation *a)
 {
     uint64_t target;
     return direct_leaves(a->f, a->block, &target);
 }
 
-/* A branch to another function, by a block without instructions. */
+/* Returns true if a branch has led to another function, through a block without instructions. */
 static bool has_left(const struct activation *a)
 {
     const struct block *b = &a->f->blocks[a->block];
@@ -365,13 +374,15 @@ static bool is_start(uint64_t address)
     return r != NULL && r->start == address;
 }
 
-/* What is called has called something of the program that nobody knows as a function (crt's, by exit). */
+/* Returns true if a called function has called code of the program that is no known function (that
+ * of crt, by exit). */
 static bool is_called_back(void)
 {
     return top != NULL && top->f != NULL && is_call(current(top)) && next.r[4] < top->stack;
 }
 
-/* To whoever called, or from what is not traced to another function, or by a jump that may be direct. */
+/* Continues in the caller, in a function entered from code that is not traced, or after a jump to a
+ * function, which may be direct. */
 static void resume(bool direct)
 {
     while (top != NULL && top->f == NULL && next.r[4] > top->stack)
@@ -413,7 +424,7 @@ static void arrive(void)
     }
 }
 
-/* Repeated comparisons end when they will: how many are left is known behind them. */
+/* Repeated comparisons may end early, so the remaining count is known only after them. */
 static void put_left(void)
 {
     bool ended = false;

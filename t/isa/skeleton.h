@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What t/isa/skeleton keeps of a function that is under way, and what it computes from it (computed.c). */
+ * State that t/isa/skeleton keeps of an active function, and what it computes from it (computed.c).
+ */
 #ifndef REGTRACE_T_ISA_SKELETON_H
 #define REGTRACE_T_ISA_SKELETON_H
 
@@ -15,7 +16,8 @@ struct known {
 };
 
 struct activation {
-    struct function *f; /* NULL: not analysed; until the stack pointer is above `stack` */
+    /* NULL: code that is not analysed, until the stack pointer is above `stack` */
+    struct function *f;
     uint32_t block, at;
     uint64_t stack;
     struct known *values;
@@ -23,7 +25,7 @@ struct activation {
     struct activation *below;
 };
 
-/* An access of the processor's. */
+/* An access of the processor */
 struct real {
     uint64_t address;
     unsigned bytes;
@@ -31,28 +33,34 @@ struct real {
     bool segment;
 };
 
-extern uint64_t bias; /* where the image is loaded */
+extern uint64_t bias; /* address at which the image is loaded, less its own */
 extern struct code *code;
 extern ZydisDecoder decoder;
-extern struct line now, next; /* before the instruction, and behind it */
+/* Registers before the instruction, and after it. */
+extern struct line now, next;
 
-/* --- accessed.c: of the instruction at `now` */
+/* --- accessed.c: the instruction at `now` --- */
 
 unsigned real_addresses(struct real out[8]);
-/* The stepper shows each time. */
+/* Returns true for a repeated instruction, of which the stepper shows each time. */
 bool repeats(uint64_t pc);
 
 /* --- computed.c */
 
-/* From the values of its arguments as they are now; false: one is not known, or it is not computed. */
+/* Computes value `v` from the current values of its arguments. Returns false if one is not known,
+ * or if the value is not computed. */
 bool compute(const struct activation *a, uint32_t v, uint64_t *out);
-/* What was set when it was executed, or, in this instruction, what it computes. */
+/* Gives the value that was set when it was executed or, within its own instruction, computes it. */
 bool value_of(const struct activation *a, uint32_t v, uint64_t *out);
 bool linear_value_of(const struct activation *a, const struct linear *e, uint64_t *out);
 
-/* --- stream.c: what a recording would have. Nothing is written unless it is open. */
+/* --- stream.c: the recording of this execution; nothing is written unless it is open --- */
 
-/* Functions' addresses, in ascending order, with registers that callers know behind, as bits, where they are called directly; the stream; the trace: paths. */
+/* Opens three paths:
+ * - the list of functions' addresses, in ascending order; after those that are called directly, as
+ *   bits, the registers that callers know
+ * - the stream
+ * - the trace */
 bool stream_open(char **paths);
 bool stream_close(void);
 const struct directs *stream_directs(void);
@@ -60,7 +68,8 @@ bool stream_has_function(uint64_t address);
 void stream_enter(uint64_t address);
 void stream_number(uint64_t n, unsigned bytes);
 void stream_value(const struct function *f, uint32_t value, uint64_t n);
-/* To the trace; to the stream if it is by a function without a skeleton. */
+/* Writes an access to the trace, and to the stream too if a function without a skeleton made it
+ * (`unknown`). */
 void stream_access(uint64_t pc, const struct real *a, bool unknown);
 
 #endif

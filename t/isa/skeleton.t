@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Analyses of functions for skeletons: `regtrace skel analyze`; every address and condition that they say can be computed, against programs
-# single-stepped by ptrace; executables as they lie about, and damaged ones.
+# Tests the analyses of functions for skeletons: `regtrace skel analyze`; every address and
+# condition that can be computed, against programs single-stepped by ptrace; installed executables,
+# and damaged ones.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -12,7 +13,8 @@ cd "$T" || exit 1
 if [ "$(getconf LONG_BIT)" != 64 ] || ! setarch -R true 2>/dev/null; then
     skip "single-stepped programs" "addresses cannot be without randomisation here"
 else
-    # Without a dynamic loader, which takes many steps before main; and with what of libc it calls.
+    # Static programs need no dynamic loader, which takes many steps before main; and they include
+    # functions of libc.
     static=-static
     echo 'int main(void) { return 0; }' | gcc $static -xc -o /dev/null - 2>/dev/null || static=
     for compiler in gcc clang; do
@@ -45,7 +47,7 @@ else
         mawk) exact $program "$path" 'BEGIN { for (i = 0; i < 9; i++) printf "%s %d\n", substr("text", i % 4), i * i }' ;;
         esac
     done
-    # What is damaged is told, and never runs on for ever.
+    # Damaged recordings must be reported and must not run for ever.
     bad=
     for cut in 1 3 7 100 1001 5000; do
         head -c $cut stream >shorter
@@ -62,7 +64,7 @@ else
     like "$("$SKEL" --replay wrong all.so 2>&1)" 'no token' "what is no token"
     like "$("$SKEL" --replay stream ./kernels 2>&1)" 'cannot be loaded|is no skeleton' "what is no skeleton"
 
-    # The check itself: another address, another way.
+    # Test the check itself, with other addresses and another path.
     gcc -O2 $static -o kernels "$here/kernels.c" -lm && stepped ./kernels 4 >said
     read -r bias from to < <(section ./kernels)
     is "$(number "$(cat said)" wrong)" 0 "a trace as it is"
@@ -72,7 +74,8 @@ else
     isnt "$("$CHECK" ./kernels "$bias" changed | grep -c 'wrong 0$')" 1 "instructions that are left out are found out"
 fi
 
-# What is printed of the seed's example.
+# The output for calc1, the example of Ketterlin and Clauss, "Efficient Memory Tracing by Program
+# Skeletonization", ISPASS 2011.
 cat >seed.c <<'E2'
 double p[300][300], cu[300][300];
 void calc1(long n, long m) { for (long j = 0; j < n; j++) for (long i = 0; i < m; i++) cu[j][i + 1] = .5 * (p[j][i + 1] + p[j][i]); }
@@ -111,7 +114,8 @@ like "$text" "p_7 = IN\(8\);" "reads what is recorded"
 like "$text" "^ +J\+\+;" "and counts"
 like "$("$REGTRACE" skel source -plan registers -function '^calc1$' ./seed)" "if \(OUTCOME\(1\) == 0\)" "an outcome that is recorded"
 is "$(grep -c '^static int f_' <<<"$text")" 1 "it has that function alone"
-# Its loops, by an oracle of another kind: two back edges of calc1, and of its three accesses to arrays each lies in both.
+# Its loops, against an oracle of another kind: calc1 has two back edges, and each of its three
+# accesses to arrays lies in both loops.
 "$REGTRACE" skel source -function '^calc1$' ./seed >loops.c && gcc -O1 -w -shared -fPIC -o loops.so loops.c
 "$SKEL" --shapes loops.so >shapes
 is "$(sed -n 's/^loop [0-9a-f]* //p' shapes | xargs)" "- 1 I 0 2 J" "a loop in a loop"
@@ -125,7 +129,8 @@ is "$(awk -v from="$head" -v to="$back" '{ n = sprintf("%16s", $1) } n >= sprint
 run 20 "$SKEL" --shapes ./seed.c
 is "$status" 1 "what is no skeleton has none"
 
-# Calls that nothing is recorded for; a pointer, a function that is left for a library, and a name that is waited for are called by tokens.
+# Direct calls, for which nothing is recorded. Functions that are called by pointer, that leave for
+# a library, or for whose name an alarm waits are called by tokens.
 cat >calls.c <<'E2'
 int puts(const char *);
 __attribute__((noinline, noclone)) long within(long n, long *a) { return n < 1 ? a[0] : within(n - 1, a + 1) + a[n]; }
@@ -144,7 +149,7 @@ like "$("$REGTRACE" skel source ./tails)" "TAIL\([dt]_$(at tails within | cut -c
 unlike "$("$REGTRACE" skel source ./tails)" "DIRECT\($(at tails says)," "what is left for a library is called by tokens"
 like "$("$REGTRACE" skel analyze -function '^(left|within)$' ./calls)" 'record rsp\.[0-9]+ \(where it is not called directly\)' "the stack pointer of such"
 unlike "$("$REGTRACE" skel analyze -function '^main$' ./calls)" 'not called directly' "and of others"
-# One that recursion makes deeper than any stack is: by a recording that does not end.
+# A recursion deeper than any stack, from a recording that does not end.
 "$REGTRACE" skel source ./calls >source.c && gcc -O0 -w -shared -fPIC -o calls.so source.c
 awk -v n="$(sed -n 's/^ENTRY(\([0-9]*\),.*"forever".*/\1/p' source.c)" 'BEGIN { printf "%02x000000\n", n }' >number
 { printf '\001%b' "$(sed 's/../\\x&/g' number)" && printf '\000\000\000\000\377\177\000\000' &&
@@ -161,7 +166,7 @@ unlike "$(cat awaited.c)" "^ *(DIRECT|TAIL)\(" "and none where it is not known w
 run 20 "$REGTRACE" skel source -dot ./seed
 is "$status" 2 "no picture of a source"
 
-# What cannot be done is said.
+# Errors are reported.
 run 20 "$REGTRACE" skel analyze -function nothing_of_that_name ./seed
 is "$status" 1 "a function that is not there"
 like "$err" "no function matches nothing_of_that_name" "is named"
@@ -192,7 +197,7 @@ E2
 gcc -shared -nostdlib -o wild.so wild.S
 like "$("$REGTRACE" skel analyze -function wild ./wild.so)" 'cannot be analysed: a jump whose targets are not known' "why a function cannot be analysed"
 
-# Nine of ten functions; no crash, whatever is read.
+# Nine of ten functions are analysed, and no input makes the program crash.
 for f in "$(ldconfig -p | awk '/libm\.so\.6 .*x86-64/ { print $NF; exit }')" "$(ldconfig -p | awk '/libc\.so\.6 .*x86-64/ { print $NF; exit }')"; do
     said=$("$SKEL" --summary "$f" | head -1)
     ok_run "$f: 9 of 10 functions" awk -v s="$said" 'BEGIN { split(s, w, " "); exit !(w[1] > 100 && w[3] > 0.9 * w[1]) }'

@@ -1,4 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# t/isa/skeleton.t with all ways to compile, more executables and more damaged ones: some ten minutes.
+# Runs t/isa/skeleton.t with all compiler options, more executables and more damaged ones; takes
+# some ten minutes.
 SKELETON_LONG=1 exec bash "$(dirname "$0")/skeleton.t"

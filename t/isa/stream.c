@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A recording as isa/memory/replay/stream.h has it, made of single steps, and the trace that is to come of it. */
+ * Writes a recording in the format of isa/memory/replay/stream.h from single steps, and the trace
+ * that its replay must give. */
 #include "isa/memory/source/source.h"
 #include "isa/memory/replay/stream.h"
 #include "t/isa/skeleton.h"
@@ -10,7 +11,7 @@
 
 static FILE *stream, *trace;
 static uint64_t *functions;
-static struct directs directs; /* by address, as code lies */
+static struct directs directs; /* in the order of addresses */
 static uint32_t function_count;
 
 bool stream_open(char **paths)
@@ -75,7 +76,8 @@ void stream_value(const struct function *f, uint32_t value, uint64_t n)
 
 void stream_access(uint64_t pc, const struct real *a, bool unknown)
 {
-    static int known_alone = -1; /* clones record nothing of other functions */
+    /* Instrumented copies record nothing of other functions. */
+    static int known_alone = -1;
     if (known_alone < 0)
         known_alone = getenv("SKELETON_KNOWN") != NULL;
     if (unknown && known_alone)

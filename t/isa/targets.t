@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Where jumps through registers lead, where several ways lead to them (compilers merge computed gotos): all of it is found, or the jump's
-# targets are not known; labels that programs keep; tables whose bound is told by a subtraction.
+# Tests the targets of jumps through registers to which several paths lead (compilers merge computed
+# gotos): all targets are found, or they are not known. Also labels that programs store, and tables
+# that a subtraction bounds.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -9,7 +10,8 @@ cd "$T" || exit 1
 # shellcheck source=t/isa/stepped.inc
 . "$here/stepped.inc"
 
-# found FUNCTION PROGRAM: the names of the labels that its jumps through tables lead to; or why it is not analysed.
+# found FUNCTION PROGRAM: prints the names of the labels to which its jumps through tables lead, or
+# the reason why it is not analysed.
 found() {
     "$REGTRACE" skel analyze -function "^$1\$" "$2" >analysed
     sed -n 's/.*cannot be analysed: \(.*\) (at.*/\1/p' analysed
@@ -18,7 +20,7 @@ found() {
         while read -r at; do awk -v at="$at" '$1 == at { print $2; f = 1 } END { if (!f) print at }' names; done | sort | xargs
 }
 
-# Labels are global, so that they are no functions and have names.
+# Labels are global, so that they have names without being functions.
 cat >asm.inc <<'E2'
     .macro begin name
     .globl \name
@@ -189,7 +191,7 @@ is "$(found kept ./moved.so)" "kept_a kept_b kept_c" "labels before add %al, (%r
 is "$(found broken ./moved.so)" "a jump whose targets are not known" "a label that is no code: not known"
 is "$(found subtracted ./moved.so)" "subtracted_a subtracted_b" "a subtraction bounds a table"
 
-# Guesses that all come to the same bad end do not cost more than a function of that size may.
+# Guesses that all fail in the same place must not cost more than a function of that size may.
 {
     printf '    .include "asm.inc"\n    .text\n    begin guessed\n    ret\n    .balign 16\n'
     printf '    .rept 40000\n    endbr64\n    lea 8(%%rax,%%rcx,4), %%rax\n    lea 8(%%rax,%%rcx,4), %%rax\n    nop\n    nop\n    .endr\n    .byte 6, 6\n    end guessed\n'
@@ -198,7 +200,7 @@ gcc -shared -nostdlib -o guessed.so guessed.S || exit 99
 run 8 "$SKEL" --summary guessed.so
 is "$status" 0 "40000 guesses that are none, in time"
 
-# What compilers make of it, against the processor.
+# Code of compilers, against the processor
 cat >goto.c <<'E2'
 #include <stdio.h>
 long a[8];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a program has been: single-stepped by ptrace, it prints for each instruction that was executed its file and offset there,
- * once. Knows nothing of machine code. Threads and children are not followed. */
+ * Single-steps a program by ptrace and prints each instruction that was executed once: its file and
+ * its offset there. It knows nothing of machine code and follows no threads or children. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void note(uint64_t ip)
         exit(3);
 }
 
-/* While the program is still there, at its exit. */
+/* Prints all at the program's exit, while /proc still has the program's maps. */
 static void print_all(pid_t pid)
 {
     char name[64], line[4400], path[4200];

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs single-stepped (t/isa/trail.c): every instruction that they execute, in the C library and the dynamic linker too, is one that
-# we are sure of.
+# Single-steps programs (t/isa/trail.c): isa/ is sure of every instruction that they execute, in the
+# C library and the dynamic linker too.
 . "$(dirname "$0")/../lib.sh"
 LOOK=$REGTRACE_BUILD/t/isa/look
 TRAIL=$REGTRACE_BUILD/t/isa/trail
@@ -12,13 +12,14 @@ done
 cd "$T" || exit 1
 src=$REGTRACE_SOURCE/t/isa
 
-# sure NAME LEAST COMMAND...: all that the command executes is sure, in each image; so many instructions of its own at least.
+# sure NAME LEAST COMMAND...: all that the command executes is sure, in each image; at least LEAST
+# instructions are in the program's own image.
 sure() {
     local name=$1 least=$2 images image line
     shift 2
     run 300 "$TRAIL" "$@"
     is "$status" 0 "$name: is stepped to its end"
-    # What the program itself prints is in between.
+    # The program's own output is in between.
     grep -E '^/[^ ]+ [0-9a-f]+$' <<<"$out" >trail
     mapfile -t images < <(cut -d' ' -f1 trail | sort -u)
     for image in "${images[@]}"; do
@@ -33,7 +34,7 @@ ok_run "compiles switches" gcc -O2 -o switches "$src/switches.c"
 sure switches 300 ./switches
 strip switches
 sure "switches, stripped" 300 ./switches
-# The comparison itself: an address within an instruction is told.
+# Test the comparison itself: it must report an address within an instruction.
 like "$(printf '%x\n' $((0x$(readelf -h switches | sed -n 's/.*Entry point address: *0x//p') + 1)) |
     "$LOOK" trail switches)" '^sure=0 unsure=0 inside=1$' "it would find one inside of another"
 done_testing

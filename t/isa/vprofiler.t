@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace-vprofiler and what plug-ins of value profiling are made with: all calls of the interface, each entry of the table missing,
-# plug-ins that crash, hang, exit and return nonsense wherever they are called; names; the plug-ins that come along; the example of DCPI's manual.
+# Tests regtrace-vprofiler and the library for plug-ins of value profiling: all calls of the
+# interface; each entry of the table missing; plug-ins that crash, hang, exit and return nonsense in
+# each call; names; the installed plug-ins; the example of DCPI's manual.
 . "$(dirname "$0")/../lib.sh"
 VP=$REGTRACE_BUILD/isa/regtrace-vprofiler
 ASKING=$REGTRACE_BUILD/t/isa/asking
@@ -12,7 +13,7 @@ done
 grep -q '^S\["SANITIZE"\]="..*"' "$REGTRACE_BUILD/config.status" && skip_all "plug-ins are not built with sanitizers"
 cd "$T" || exit 1
 
-# Headers and the archive alone, as they are installed: nothing of the tree is found beside them.
+# Use only the headers and the archive, as they are installed: nothing else of the tree is found.
 mkdir -p include lib
 cp -r "$REGTRACE_SOURCE/share/include/regtrace" include/
 cp "$REGTRACE_BUILD/libregtrace-trace.a" lib/
@@ -26,11 +27,11 @@ else
     skip "C++ reads the headers" "no g++"
 fi
 
-# code ASSEMBLER...: bytes of instructions, one a line.
+# code ASSEMBLER...: prints the bytes of instructions, one a line.
 code() {
     printf '%s\n' "$@" | as -o code.o - && objdump -d -w code.o | awk -F'\t' 'NF > 2 { gsub(" ", "", $2); print $2 }'
 }
-# items PLUG-IN CODE: what is captured of it. "-": no record.
+# items PLUG-IN CODE: prints what is captured for the instruction. "-": no record.
 items() {
     echo "1000 $2" | "$ASKING" answer "$VP" "$1" 2>"$T/asking.err" | awk 'NR == 1 {
         at = 0; for (i = 1; i <= NF; i++) if ($i == "selected") at = i
@@ -38,10 +39,10 @@ items() {
         for (i = at + 1; i <= NF; i++) printf "%s%s", $i, i < NF ? " " : ""
         print "" }'
 }
-# timeout says where the user's queue of signals is full.
+# timeout prints a warning if the user's queue of signals is full.
 vp() { run 60 "$VP" "$@"; err=$(grep -v '^timeout: warning' <<<"$err"); }
 
-# --- names ---------------------------------------------------------------------------------------------------
+# --- Names ---
 for name in vp-addr addr vp-classic classic vp-args args; do
     vp --name $name
     is "$status $out" "0 vp-${name#vp-}" "$name is found"
@@ -79,7 +80,7 @@ for wrong in "" "--answer" "--nothing vp-addr" "--limit 0 --name vp-addr" "--nam
     is "$status" 2 "a wrong command line: $wrong"
 done
 
-# --- what is captured ------------------------------------------------------------------------------------------
+# --- Captured values ---
 mapfile -t c < <(code 'add %rcx,8(%rax)' 'add %rcx,%rax' 'mov 8(%rax),%rdx' 'nop' 'mov 8(%rax),%dl' 'mov %rax,(%rdx)' 'call *%rbx' 'ret' \
     'vaddpd %zmm1,%zmm2,%zmm3' 'lea 8(%rax),%rbx')
 add_memory=${c[0]} add=${c[1]} load=${c[2]} nop=${c[3]} load_byte=${c[4]} store=${c[5]} call=${c[6]} ret=${c[7]} wide=${c[8]} lea=${c[9]}
@@ -109,7 +110,7 @@ captures - "$ret" "general:0,0,8,0" vp-args
 captures - "$load" "address:0,0,8,0" ./vp-ldq-addr.so
 captures - "$store" "-" ./vp-ldq-addr.so
 
-# Questions one by one and many at once, by streams and by packets.
+# Ask questions one by one and many at once, by streams and by packets.
 for n in $(seq 200); do echo "$((1000 * n)) ${c[$((n % ${#c[@]}))]}"; done >many
 for how in stream packets; do
     is "$("$ASKING" answer "$VP" vp-addr $how <many | md5sum)" \
@@ -117,8 +118,8 @@ for how in stream packets; do
         "200 questions at once ($how)"
 done
 
-# --- each entry may be missing -----------------------------------------------------------------------------------
-# The trace: three entries, of 3, 0 and 1 values, and one more of nothing that is known.
+# --- Each entry may be missing --- The traces: three entries, of 3, 0 and 1 values; then one entry
+# without a context.
 cat >trace <<EOF
 E 1000 $add_memory 7 8 11 22 33
 E 1008 $add 9 a
@@ -167,7 +168,7 @@ is "$(VP_LOG=$T/log formats "${lines[@]}")" "$full" "and again"
 is "$(xargs <log)" "loading it init name preface format preface preface format format release" "preface once for each instruction, prof_init not at all"
 is "$(formats 'V 1' 'I zz' 'I ' 'I 06' X 'I 4' "I $add" 'V x' 'V ' "V 11112222333344445" 'V 2' "$(printf 'V %0500d' 1)" | sed 's/ .*//' | xargs)" \
     "!there !these !these !these !a !these +add/3 !this !this !this +2 +1" "lines that are wrong are told so, and it goes on"
-# Instructions as objdump has them, but for spaces, and names of the same thing.
+# Instructions print as in objdump, except for spaces and names of the same thing.
 cat >text.s <<'S'
 mov %rdi,0x8(%rsp)
 vaddpd (%rax),%ymm0,%ymm1
@@ -207,7 +208,7 @@ is "$(VP_IN=preface VP_DO=null formats "I $add")" "-" "a preface that gives NULL
 all=,init,release,prof_init,prof_release,prof_process,name,preface,format
 is "$(VP_NULL=$all process),$(VP_NULL=$all formats "I $add" 'V 1' | xargs),$(VP_NULL=$all "$VP" --check ./test.so)" "$plain,+ +0x1,test" "a table of nothing"
 
-# --- specifications that are refused -------------------------------------------------------------------------------
+# --- Refused specifications ---
 refused() {
     vp --check ./test.so
     like "$status $err" "^1 regtrace-vprofiler: ./test.so: $1" "refused: $1"
@@ -223,8 +224,8 @@ VP_IN=prof_init VP_DO=garbage refused 'what prof_init has given is no specificat
 VP_IN=prof_init VP_DO=pointer refused 'the specification of prof_init has crashed: Segmentation fault'
 VP_IN=prof_init VP_DO=damage refused 'the specification of prof_init is damaged'
 
-# --- plug-ins that misbehave ------------------------------------------------------------------------------------------
-# fails PHASE REASON: in all that calls it; what it says, and that it ends.
+# --- Plug-ins that misbehave --- fails PHASE REASON: misbehaves in PHASE in all callers; checks the
+# message, and that the program ends.
 call_answer() { echo "1000 $add" | "$ASKING" answer "$VP" ./test.so 2>&1 | xargs; }
 call_process() { process 2>&1 | tail -2 | xargs; }
 call_format() { formats "${lines[@]}" | xargs; }
@@ -238,7 +239,7 @@ fails() {
         answer) like "$said" "$phase $reason.* no answer status 1$" "$VP_DO in $phase: --answer" ;;
         process)
             like "$(cat asking.err) $said" "$phase $reason.*status 1$" "$VP_DO in $phase: --process"
-            # Its last calls come when the writer is no longer there to be told.
+            # The plug-in's last calls come when the writer can no longer be told.
             case $phase in
             *release) is "${said##* }" 1 "$VP_DO in $phase: with all answers" ;;
             *) like "$said" "failed: ./test.so: $phase $reason|no answer" "$VP_DO in $phase: the writer is told" ;;
@@ -257,11 +258,11 @@ ls core* >/dev/null 2>&1
 isnt $? 0 "no crash leaves a core file"
 VP_IN=prof_process VP_DO=eat fails prof_process "has crashed: Aborted"
 
-# With a full queue of signals too, in which no timer has room.
+# The same with a full queue of signals, which has no room for a timer.
 like "$(ulimit -i 0; VP_IN=init VP_DO=hang "$VP" --limit 1 --check ./test.so 2>&1)" "has not returned within 1 s" "hang with a full queue of signals"
 is "$(ulimit -i 0; process)" "$want" "traces with a full queue of signals"
 
-# Hanging, all at once: each waits for its limit alone.
+# Hang in all calls at once: each waits for its own limit only.
 i=0
 for phase in "${!callers[@]}"; do
     for caller in ${callers[$phase]}; do
@@ -282,7 +283,7 @@ for n in "${!hung[@]}"; do
     like "$(xargs <"hang.$n/said")" "${hung[n]#*:} has not returned within 5 s" "hang of --${hung[n]%:*}"
 done
 
-# Standard output and input are not theirs.
+# Plug-ins must not reach standard output and input.
 for phase in "${!callers[@]}"; do
     case ${callers[$phase]} in
     *format*) is "$(VP_IN=$phase VP_DO=print formats "${lines[@]}"),$(grep -c 'printed by the plug-in' format.err | sed 's/[1-9]/n/')" "$full,n" "print in $phase: to standard error" ;;
@@ -303,7 +304,7 @@ else
     skip "a plug-in starts no processes" "this kernel has no filters of system calls"
 fi
 
-# What prof_process may give back, and what the writer may send.
+# Wrong results of prof_process, and wrong input of the writer
 process_fails() { like "$(VP_IN=prof_process VP_DO=$1 process | xargs)" "failed: ./test.so: .*$2.* status 1$" "prof_process that does $1"; }
 process_fails nothing 'prof_process reads nothing of the trace'
 process_fails fail 'prof_process has failed \(-3\)'
@@ -321,7 +322,7 @@ like "$(frame other)" 'the trace of the writer is damaged status 1' "a frame of 
 head -c 12 /dev/zero | "$VP" --process ./test.so 2>/dev/null
 is "${PIPESTATUS[1]}" 1 "a frame that ends early"
 
-# --- the example ----------------------------------------------------------------------------------------------------
+# --- The example ---
 cat >example <<EOF
 E 401000 $load 0 0 7ffffffff008
 E 401004 $load_byte 0 0 7ffffffff010
@@ -337,7 +338,7 @@ for n in $(seq 3000); do echo "E $n $load 0 0 $n"; done >long
 echo "F 1 1" >>long
 is "$("$ASKING" process "$VP" ./vp-ldq-addr.so <long | awk 'NR > 1 && NR < 3002 && $1 == $4 { n++ } END { print n }')" 3000 "more than its buffer holds"
 
-# --- the plug-ins that come along -----------------------------------------------------------------------------------
+# --- The installed plug-ins ---
 shows() { printf '%s\n' "${@:2}" | "$VP" --format "$1" | xargs; }
 mapfile -t c < <(code 'addsd %xmm1,%xmm2' 'addss %xmm1,%xmm2' 'vaddps %ymm1,%ymm2,%ymm3' 'fadd %st(1),%st' 'mov %ch,%ah' 'imul %rcx' 'cmp %rax,%rbx' 'mov %r9d,%r10d' \
     'mov (%rax),%r15w' 'kmovq %rax,%k3' 'pop %r12')
@@ -351,7 +352,7 @@ is "$("$ASKING" process "$VP" vp-args <calls | xargs)" "tuples 13 $(for n in 1 2
     for n in 1 2 3 4 5 6; do printf '400005 %x 999 %x\n' $n $((n + 9)); done | xargs) 40000a 0 0 77 status 0" "vp-args: the argument's number, the called function"
 is "$("$ASKING" process "$VP" vp-addr <calls | head -2 | xargs)" "tuples 14 400000 5 6 1" "a plug-in without prof_process"
 
-# --- in a run: neither the program nor the recording goes with them --------------------------------------------------------
+# --- In a run: program and recording survive a plug-in that fails ---
 cat >spin.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
@@ -385,7 +386,7 @@ is "$status $out" "4 done" "a plug-in crashes in the writer's child: the program
 said=$("$REGTRACE" values -plugin none crashed 2>&1)
 unlike "$said" 'not closed' "its file is closed"
 like "$said" '[1-9][0-9]* samples' "and has its samples"
-# Without `run`, which makes the path absolute: in the children the plug-in is not where it was.
+# Without `run`, which makes the path absolute, the children do not find the plug-in.
 run 120 env REGTRACE_DIR="$T/away" REGTRACE_VALUES=./test.so REGTRACE_VALUES_SAMPLE=cpu:1ms LD_PRELOAD="$LIBREGTRACE" ./spin /
 is "$status $out" "4 done" "a plug-in that children cannot find: they go on without values"
 run 120 "$REGTRACE" run -quiet -o found -values ./test.so -values-sample cpu:1ms -- ./spin /

@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""exact.py steps|lackey PROGRAM BIAS EXPECTED REPLAY [-any-order] [-without FUNCTION,...]
+"""Compares a window's replayed accesses with those that another tool has seen of the program's
+functions.
 
-Are a window's accesses, as replayed, those that another tool has seen of the program's functions? EXPECTED is what t/oracle/accesses
-wrote: each thread's accesses must be the same, in order, with address. Or valgrind --tool=lackey --trace-mem=yes of another run, whose
-addresses differ: instruction, kind and size must be the same, in order. -any-order: where threads share work as it comes, addresses
-and order are left alone. -without: functions that are no part of the window, or have no clone. Prints how many there are, or
-the first difference.
+exact.py steps|lackey PROGRAM BIAS EXPECTED REPLAY [-any-order] [-without FUNCTION,...]
+- steps: EXPECTED is from t/oracle/accesses. Each thread's accesses must be the same, in order,
+  with addresses.
+- lackey: EXPECTED is from valgrind --tool=lackey --trace-mem=yes of another run, whose addresses
+  differ. Instruction, kind and size must be the same, in order.
+- -any-order: ignores addresses and order, for threads that share work as it comes.
+- -without: functions that are no part of the window, or have no instrumented copy.
 
-What lackey does not say as the processor does it, and is put right here:
-- it shows fused multiply-adds of vectors as one access for each element: those of one instruction that follow on each other are joined;
-- it shows locked instructions as a read, then what they do."""
+Prints the number of accesses, or the first difference.
+
+Corrects what lackey shows otherwise than the processor does it:
+- It shows fused multiply-adds of vectors as one access for each element. Successive ones of one
+  instruction are joined.
+- It shows locked instructions as a read, followed by their modification."""
 import bisect
 import collections
 import re
@@ -34,7 +40,7 @@ names = {}
 
 
 def name_of(pc):
-    """The function, or None where it belongs to none: stubs, the entry code."""
+    """Returns the function's name. None: `pc` is in no function but in stubs or the entry code."""
     if pc not in names:
         at = pc - bias
         i = bisect.bisect_right(begins, at) - 1
@@ -70,13 +76,14 @@ def of_steps():
 
 
 def fused():
-    """Addresses of instructions that lackey shows by elements."""
+    """Returns the addresses of instructions that lackey shows by elements."""
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True).stdout
     return {int(m[1], 16) + bias for m in re.finditer(r"^\s*([0-9a-f]+):\s+vfn?m\w+p[sd]\s", text, re.M)}
 
 
 def of_lackey():
-    """All threads as one: valgrind runs them in turn."""
+    """Returns the accesses of all threads as those of one thread: valgrind runs the threads in
+    turn."""
     kinds = {"L": "R", "S": "W", "M": "M"}
     edges = {f[2]: f[0] + bias for f in functions}
     found, pc, inside, meant, by_elements = [], 0, False, False, fused()
@@ -84,7 +91,8 @@ def of_lackey():
         if line[0] == "I":
             pc = int(line[3:line.index(",")], 16)
             if pc == edges["open_window"]:
-                found, inside = [], True # the last thread's is the first of all
+                # The last thread opens its window first of all.
+                found, inside = [], True
             elif pc == edges["close_window"]:
                 inside = False
             meant = inside and is_meant(pc)
@@ -115,7 +123,8 @@ def same(a, b):
 
 
 def on_same_stack(wanted, got):
-    """Where threads' stacks lie depends on what other threads map meanwhile; each begins with what it pushes."""
+    """Moves the accesses to a stack to where they are expected. The place of a thread's stack
+    depends on what other threads map meanwhile. A thread's first access is a push."""
     if not wanted or not got or wanted[0][3] == got[0][3]:
         return got
     base, away = got[0][3], wanted[0][3] - got[0][3]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Fourier transforms of complex numbers: in place with reversed bits, and recursive, by halves. SIZE: binary logarithm. */
+ * Fourier transforms of complex numbers: in place with reversed bits, and recursive by halves.
+ * SIZE: the binary logarithm of their number. */
 #include "kernel.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ KEEP static void in_place(struct complex *a, unsigned n)
             }
 }
 
-/* Of every `step`th of `from`, into `to`; the whole has `all`. */
+/* Transforms every `step`th element of `from` into `to`. The whole transform has `all` elements. */
 KEEP static void by_halves(const struct complex *from, struct complex *to, unsigned n,
                            unsigned step, unsigned all)
 {

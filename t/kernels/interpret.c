@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An interpreter: a stack machine that sieves primes, multiplies and hashes. SIZE: how far it sieves. */
+ * An interpreter: a stack machine that sieves primes, multiplies and hashes. SIZE: the limit of the
+ * sieve. */
 #include "kernel.h"
 
 #include <stdlib.h>
 
 enum operation {
-    PUSH, /* and the number that follows */
-    LOAD, /* of the register that follows */
+    PUSH, /* the number that follows */
+    LOAD, /* the register that follows */
     STORE,
-    FETCH, /* memory[top] */
-    PUT,   /* memory[top] = below */
+    FETCH, /* top = memory[top] */
+    PUT,   /* memory[top] = the value below it */
     ADD,
     SUBTRACT,
     MULTIPLY,
@@ -51,7 +52,7 @@ KEEP static long run(const int *code, long *memory, long *registers, long limit)
     }
 }
 
-/* --- a program for it --------------------------------------------------------------------------- */
+/* --- A program for the interpreter --- */
 
 struct program {
     int code[256], count;
@@ -84,7 +85,8 @@ static void put_number(struct program *p, int to, int number)
     put_two(p, STORE, to);
 }
 
-/* Where the place is that is to be jumped to, unless register[a] < register[b]. */
+/* Writes a jump that is taken unless register[a] < register[b]. Returns the place of its target,
+ * which the caller sets. */
 static int put_unless_less(struct program *p, int a, int b)
 {
     put_two(p, LOAD, a);
@@ -101,7 +103,7 @@ static void put_store(struct program *p, int number, int at)
     (void)put(p, PUT);
 }
 
-/* 0: how far; 1: a number; 2: its multiples; 3: a hash of the primes; 4: 1. */
+/* Registers: 0 the limit, 1 a number, 2 its multiples, 3 a hash of the primes, 4 the constant 1. */
 static void put_sieve(struct program *p)
 {
     put_number(p, 4, 1);

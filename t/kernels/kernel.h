@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the kernels share: NAME [SIZE [TURNS]] does its work between open_window() and close_window(), which are there to be named by
- * alarms, and prints "ns N" and "check N". What is allocated or written first is so before. */
+ * Shared by the kernels. NAME [SIZE [TURNS]] works between open_window() and close_window(), whose
+ * names alarms use, and prints "ns N" and "check N". It allocates memory and writes it for the
+ * first time before that. */
 #ifndef REGTRACE_T_KERNELS_KERNEL_H
 #define REGTRACE_T_KERNELS_KERNEL_H
 
@@ -18,15 +19,16 @@ extern "C" {
 void open_window(void);
 void close_window(void);
 double kernel_now_ns(void);
-/* The argument of that number, from 1 to `most`; `otherwise` where there is none. */
+/* Returns the argument with that number, clamped to 1 to `most`, or `otherwise` if it is
+ * missing. */
 long kernel_argument(int argc, char **argv, int number, long otherwise, long most);
-/* Of a window that began then. */
+/* Prints the ns since `began`, at which the window began, and `check`. */
 void kernel_end(double began, double check);
 #ifdef __cplusplus
 }
 #endif
 
-/* Numbers that look like none in particular, the same each time. */
+/* Returns pseudo-random numbers, the same in every run. */
 static inline uint32_t kernel_random(uint32_t *state)
 {
     *state = *state * 1664525u + 1013904223u;

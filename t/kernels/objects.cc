@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// C++: virtual functions, templates, vectors, a map, strings; exceptions before and behind the window alone. SIZE: shapes and words.
+// C++: virtual functions, templates, vectors, a map, strings; exceptions only before and after the
+// window. SIZE: shapes and words.
 #include "kernel.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * OpenMP: loops shared by threads, a reduction, and with a third argument, tasks. SIZE: numbers. Each thread opens a window of its own, the
- * first one last. */
+ * OpenMP: loops shared by threads, a reduction, and tasks if there is a third argument. SIZE:
+ * numbers. Each thread opens its own window, the first thread last. */
 #include "kernel.h"
 
 #include <omp.h>
@@ -8,8 +8,7 @@
 
 KEEP static double smooth(long n, const double *a, double *b)
 {
-    long sum =
-        0; /* of whole numbers: others are added by a loop that depends on what other threads do */
+    long sum = 0; /* whole: doubles are added in a loop that depends on other threads */
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (long i = 1; i < n - 1; i++) {
         b[i] = (a[i - 1] + a[i] + a[i + 1]) / 3;

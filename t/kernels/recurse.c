@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recursion: queens on a board, Ackermann's function, a tree that is built, walked and turned around. SIZE: of the board. */
+ * Recursion: queens on a board, Ackermann's function, a tree that is built, walked and mirrored.
+ * SIZE: of the board. */
 #include "kernel.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Words in a text: character by character, by the last character (Horspool), by the word's own borders (Knuth, Morris, Pratt). SIZE: of the
- * text. */
+ * Finds words in a text: character by character, by the last character (Horspool), by the word's
+ * own borders (Knuth, Morris, Pratt). SIZE: of the text. */
 #include "kernel.h"
 
 #include <stdlib.h>

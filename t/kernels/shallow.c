@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shallow water on a periodic grid (Sadourny 1975), as the seed's swim computes it: fluxes, a step in time, a filter. SIZE: of the grid. */
+ * Shallow water on a periodic grid (Sadourny 1975), computed as by swim in Ketterlin and Clauss,
+ * "Efficient Memory Tracing by Program Skeletonization", ISPASS 2011: fluxes, a step in time, a
+ * filter. SIZE: of the grid. */
 #include "kernel.h"
 
 #include <math.h>
@@ -11,7 +13,8 @@ typedef double field[MOST + 1][MOST + 1];
 static field u, v, p, unew, vnew, pnew, uold, vold, pold, cu, cv, z, h;
 static const double dx = 1e5, dy = 1e5, dt = 90, alpha = .001;
 
-/* As the fields of one grid lie beside each other. */
+/* Copies the borders of a periodic grid. The three fields lie beside each other in the grid, so
+ * each wraps at other borders. */
 KEEP static void wrap(int m, int n, field a, field b, field c)
 {
     for (int j = 0; j < n; j++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a network simplex method does, as the seed's mcf: a spanning tree of nodes with father, child and siblings, potentials recomputed
- * along it, arcs priced in turn, and subtrees hung elsewhere. SIZE: nodes. */
+ * The work of a network simplex method, as in mcf of Ketterlin and Clauss, "Efficient Memory
+ * Tracing by Program Skeletonization", ISPASS 2011: a spanning tree of nodes with father, child and
+ * siblings, potentials recomputed along it, arcs priced in turn, and subtrees moved. SIZE: nodes.
+ */
 #include "kernel.h"
 
 #include <stdlib.h>
@@ -9,13 +11,13 @@ struct arc;
 struct node {
     long potential, depth;
     struct node *father, *child, *left, *right; /* siblings */
-    struct arc *basic;                          /* to the father */
-    int up;                                     /* it leads there */
+    struct arc *basic;                          /* arc to the father */
+    int up;                                     /* whether the basic arc leads to the father */
 };
 struct arc {
     struct node *tail, *head;
     long cost, flow;
-    int state; /* 0: in the tree, 1: at its lower bound, 2: upper */
+    int state; /* 0: in the tree; 1: at its lower bound; 2: at its upper bound */
 };
 struct network {
     struct node *nodes;
@@ -23,7 +25,7 @@ struct network {
     long node_count, arc_count, next;
 };
 
-/* From the root on, in preorder. */
+/* Recomputes potentials and depths in preorder, from the root on. */
 KEEP static long refresh(const struct network *g)
 {
     struct node *root = g->nodes, *n = root->child, *above = root;
@@ -49,7 +51,7 @@ KEEP static long refresh(const struct network *g)
     return checksum;
 }
 
-/* The worst of some arcs, from where the last search ended. */
+/* Returns the worst of `group` arcs. Continues where the last search ended. */
 KEEP static struct arc *price(struct network *g, long group)
 {
     struct arc *worst = NULL;
@@ -98,7 +100,7 @@ KEEP static int is_below(const struct node *n, const struct node *above)
     return 0;
 }
 
-/* The arc enters the tree, and what led its head to its father leaves it. */
+/* The arc enters the tree, and the arc between its head and the head's father leaves it. */
 KEEP static int exchange(struct arc *enters)
 {
     struct node *n = enters->head, *to = enters->tail;

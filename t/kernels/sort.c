@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sorting: quick, by merging, by a heap, and the library's with an order of the program's. SIZE: numbers. */
+ * Sorting: quicksort, merge sort, heap sort, and the library's qsort with an order of the program.
+ * SIZE: numbers. */
 #include "kernel.h"
 
 #include <stdlib.h>

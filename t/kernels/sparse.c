@@ -39,7 +39,7 @@ KEEP static void add_to(int n, const double *x, double factor, double *y)
         y[i] = x[i] + factor * y[i];
 }
 
-/* Symmetric, heavy on the diagonal, with neighbours near and far. */
+/* Makes a matrix that is heavy on the diagonal, with neighbours near and far. */
 static void begin(struct matrix *a)
 {
     int n = a->rows, at = 0;

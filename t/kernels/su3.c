@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SU(3) matrices by vectors in C, over the links of a lattice in an order of their own. SIZE: sites. */
+ * Multiplies SU(3) matrices by vectors in C, over the links of a lattice in a random order. SIZE:
+ * sites. */
 #include "kernel.h"
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ KEEP static void multiply(const struct matrix *a, const struct vector *x, struct
     }
 }
 
-/* The sum over four links, written out as lattice codes do. */
+/* Computes the sum over four links in one function, as lattice codes do. */
 KEEP static void four(const struct matrix *a, const struct vector *const x[4], struct vector *y)
 {
     for (int i = 0; i < 3; i++) {

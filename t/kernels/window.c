@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * See kernel.h: beside each kernel, whatever its language. */
+ * The window functions and the helpers of kernel.h. They are linked to each kernel, in any
+ * language. */
 #include "kernel.h"
 
 #include <stdio.h>

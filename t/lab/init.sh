@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The first and only service of the PMU lab's machine: runs the tests of /lab/source/t/lab/inside, says on the console how
-# they went, sends /lab/out back through the second serial port, and ends the machine. t/lab/lab.t reads the marks (@@).
+# The first and only service of the PMU lab's machine. It runs the tests of
+# /lab/source/t/lab/inside, prints their results on the console, sends /lab/out back through the
+# second serial port, and powers the machine off. t/lab/lab.t reads the marks (@@).
 export PATH=/usr/sbin:/usr/bin:/usr/local/bin HOME=/root LC_ALL=C TERM=dumb
-# What coreutils and the like have not (mount, ip, setsid) comes from busybox.
+# busybox has the programs that coreutils and the like lack (mount, ip, setsid).
 mkdir -p /usr/local/bin && /usr/bin/busybox --install -s /usr/local/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -13,7 +14,8 @@ mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs tmpfs /tmp
 chmod 1777 /tmp /dev/shm
-# A program that dies is a finding of its test; the kernel's word about it would stand in the middle of a line.
+# A program that dies is a finding of its test. The kernel's message about it would stand in the
+# middle of a line.
 echo 1 >/proc/sys/kernel/printk
 exec </dev/ttyAMA0 >/dev/ttyAMA0 2>&1
 stty -opost -echo 2>/dev/null
@@ -23,10 +25,10 @@ ln -s /proc/self/fd/1 /dev/stdout
 ln -s /proc/self/fd/2 /dev/stderr
 ip link set lo up
 hostname lab
-# Debian's default, 3, forbids all: what users are told then is a test of its own, that sets it back.
+# Debian's default, 3, forbids all counters. Tests of the messages for that case set it themselves.
 echo 1 >/proc/sys/kernel/perf_event_paranoid
 
-# Open MPI would like to have ssh, even where all ranks are here.
+# Open MPI looks for ssh even if all ranks are on this machine.
 export OMPI_MCA_plm_rsh_agent=false
 export REGTRACE_SOURCE=/lab/source REGTRACE_BUILD=/lab/build LAB_INSIDE=/lab/build/t/lab/inside
 inside=$REGTRACE_SOURCE/t/lab/inside

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the PMU lab's script and its tests share, on both sides of the machine's wall: taking over the TAP of another test.
-# Sourced after t/lib.sh.
+# Shared by the PMU lab's script and its tests, inside and outside of the machine: adopting the TAP
+# output of another test. Source it after t/lib.sh.
 
-# What Open MPI looks for beside memory takes most of its start on the emulated machine.
+# The emulated machine spends most of Open MPI's start on looking for transports other than memory.
 export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1
 
-# adopt_tap NAME STATUS FILE: each test of which FILE tells becomes one of ours, "NAME: what it said"; so do skips. One more
-# fails where the plan, the number of tests and the status of who wrote FILE do not fit each other.
+# adopt_tap NAME STATUS FILE: reports each test of FILE as a test of this script, "NAME: its text",
+# and each skip too. One more test fails if the plan, the number of tests and the status of the
+# program that wrote FILE do not agree.
 adopt_tap() {
     local name=$1 code=$2 line text planned='' count=0 failed=0 trouble=''
-    # No process a line: inside the machine each costs.
+    # Start no process for a line: processes are expensive inside the machine.
     while IFS= read -r line; do
         [[ $line =~ ^(not )?ok( [0-9]+)?( - )?(.*) ]] && text=${BASH_REMATCH[4]}
         case $line in
@@ -32,7 +33,8 @@ adopt_tap() {
     [ -z "$trouble" ] || { ok 1 "$name: comes to its end"; diag "$trouble"; }
 }
 
-# ok_program NAME COMMAND...: runs a test that speaks TAP, such as a compiled one, as a part of this one. rt_limit: seconds.
+# ok_program NAME COMMAND...: runs a test that prints TAP, such as a compiled one, as a part of this
+# one. rt_limit: seconds.
 ok_program() {
     local name=$1 code
     shift

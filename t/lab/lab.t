@@ -1,32 +1,45 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The PMU lab: tests that need a hardware counter, on an emulated 64-bit Arm machine that has one wherever this one has none.
+# The PMU lab: runs tests that need a hardware counter on an emulated 64-bit Arm machine, which has
+# one.
 #
-#   t/lab/lab.t                     all of it; under make check like every test
-#   t/lab/lab.t counter run         these tests alone
+#   t/lab/lab.t                     all tests; make check runs it like every test
+#   t/lab/lab.t counter run         only these tests
 #   t/lab/lab.t shell               a shell in the machine, to try things by hand
 #
-# What it does: root.sh fetches an arm64 Debian (kernel, C library, Open MPI, HDF5, PAPI); the project is cross-built against
-# it; QEMU boots kernel and root from memory (the kernel's disk drivers are modules) with a Cortex-A57 whose counters QEMU
-# keeps exactly; init.sh in there runs the tests of inside/, which print TAP to the first serial port, and sends what they left
-# in their $LAB_OUT back through the second one, where the tests of outside/ look at it with this machine's tools.
+# Steps:
+# - root.sh fetches an arm64 Debian (kernel, C library, Open MPI, HDF5, PAPI).
+# - The project is cross-built against it.
+# - QEMU boots kernel and root from memory (the kernel's disk drivers are modules) with a
+#   Cortex-A57, whose counters QEMU keeps exactly.
+# - init.sh in the machine runs the tests of inside/. They print TAP to the first serial port. Their
+#   files in $LAB_OUT are sent back through the second one.
+# - The tests of outside/ check these files with this machine's tools.
 #
-# An inside test is a file inside/NAME.sh in bash, like every test of the suite: t/lib.sh beside t/lab/lab.sh, with
-# REGTRACE_SOURCE, REGTRACE_BUILD, APPS, LIBREGTRACE and so on for the machine inside; programs are in $LAB_INSIDE. It starts as
-# root in a machine of one processor, perf_event_paranoid 1, with an empty folder $LAB_OUT. Files that it needs of the source go to
-# lab_files below. A program of its own is inside/PROGRAM.c with two lines in t/lab/Makemodule.am (lab_programs, _SOURCES; _LDADD
-# for libraries, any of the sysroot's); a mini-application of t/apps goes to lab_apps there. With a file outside/NAME.sh the test
-# goes on out here, $LAB_OUT being the copy of its folder.
+# An inside test is a file inside/NAME.sh in bash, like every test of the suite: it sources t/lib.sh
+# and t/lab/lab.sh, and REGTRACE_SOURCE, REGTRACE_BUILD, APPS, LIBREGTRACE and so on are those of
+# the machine inside. Programs are in $LAB_INSIDE. It starts as root on a machine of one processor,
+# with perf_event_paranoid 1 and an empty folder $LAB_OUT. To add a test:
+# - Add files of the source that it needs to lab_files below.
+# - Add its own program as inside/PROGRAM.c, with two lines in t/lab/Makemodule.am (lab_programs,
+#   _SOURCES; _LDADD for libraries, any of the sysroot's).
+# - Add a mini-application of t/apps to lab_apps there.
+# - With a file outside/NAME.sh the test continues outside, where $LAB_OUT is the copy of its
+#   folder.
 #
-# What to know: time inside goes by instructions, 128 ns each, and idle time is skipped: a second there is 8 million
-# instructions, about a tenth of a second here. Limits count those seconds ("# limit: 6000" in a test; 2000 by default), and
-# nothing about speed can be measured. Counts are exact and repeat, with one processor: of several, each one's counter
-# would count what the others execute in its turns (QEMU derives it from the one count of the whole machine). An overflow's
-# interrupt is late by up to some 28,000 instructions, and never early.
-# A panic or a hang shows as tests that fail, with the end of the console.
+# Time inside the machine counts instructions, 128 ns each, and idle time is skipped: a second there
+# is 8 million instructions, about a tenth of a second here. Limits are in those seconds ("# limit:
+# 6000" in a test; 2000 by default), and speed cannot be measured. With one processor, counts are
+# exact and repeat. With several, each processor's counter would also count what the others execute
+# in their turns (QEMU derives it from the one count of the whole machine). An overflow's interrupt
+# is late by up to some 28,000 instructions, and never early. A panic or a hang shows as tests that
+# fail, with the end of the console.
 #
-# REGTRACE_LAB_CACHE: where root and kernel are kept (t/lab/cache of the build folder): 22 s to make, 350 MB.
-# REGTRACE_LAB_LIMIT: seconds for the machine, from boot to power-off (900; it takes 400 on two quiet processors).
+# REGTRACE_LAB_CACHE: the folder of root and kernel (default t/lab/cache of the build folder): 22 s
+# to make, 350 MB.
+#
+# REGTRACE_LAB_LIMIT: seconds for the machine, from boot to power-off (900; it takes 400 on two
+# quiet processors).
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/lab.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs us: what we ask of ours is to be all that it says
@@ -39,7 +52,7 @@ limit=${REGTRACE_LAB_LIMIT:-900}
 
 need() { command -v "$1" >/dev/null || skip_all "no $1 (Debian: apt-get install $2)"; }
 
-# The root is made anew when what makes it, or the distribution, has changed.
+# Makes the root again if root.sh or this machine's distribution has changed.
 make_root() {
     local key
     key=$(cat "$lab/root.sh" /etc/os-release 2>/dev/null | cksum)
@@ -57,8 +70,8 @@ make_root() {
     esac
 }
 
-# Configured with the root as sysroot; another root, or other options, and it is made anew. What must survive a
-# config.status --recheck is told by arguments, not by the environment.
+# Configures with the root as sysroot, and again if the root or the options have changed. Settings
+# that must survive a config.status --recheck are arguments, not variables of the environment.
 cross_build() {
     local multiarch=$cache/sysroot/usr/lib/aarch64-linux-gnu cc="aarch64-linux-gnu-gcc --sysroot=$cache/sysroot" options
     ! command -v ccache >/dev/null || cc="ccache $cc"
@@ -78,7 +91,8 @@ cross_build() {
     if grep -q 'warning:' make.out; then grep -A 5 'warning:' make.out; return 1; fi
 }
 
-# overlay: what of source and cross-build goes into the machine, with debug information of the lab's own programs alone.
+# overlay: makes the initrd from source and cross-build. Only the lab's own programs keep their
+# debug information.
 overlay() {
     local o=$T/overlay file
     mkdir -p "$o/lab/source" "$o/lab/build/t/lab" && cd "$cross" || return 1
@@ -99,7 +113,8 @@ overlay() {
     cat "$cache/base.cpio" "$T/overlay.cpio" >"$T/initrd.cpio"
 }
 
-# machine KERNEL-ARGUMENT QEMU-ARGUMENT...: icount is what gives QEMU's machine its counter of instructions.
+# machine KERNEL-ARGUMENT QEMU-ARGUMENT...: runs QEMU. Its icount option gives the machine the
+# counter of instructions.
 machine() {
     local append="console=ttyAMA0 panic=-1 rdinit=/init quiet nokaslr cryptomgr.notests rcupdate.rcu_cpu_stall_suppress=1 $1"
     shift
@@ -107,7 +122,7 @@ machine() {
         -no-reboot -kernel "$cache/vmlinuz" -initrd "$T/initrd.cpio" -append "$append" "$@"
 }
 
-# section NAME: what the console has between the marks of a test.
+# section NAME: prints the console's lines between the marks of a test.
 section() {
     awk -v name="$1" '$1 == "@@" { on = $2 == "begin" && $3 == name; next } on' "$T/console"
 }
@@ -148,7 +163,7 @@ fi
 seconds=$SECONDS
 make_root
 diag "root: $((SECONDS - seconds)) s"
-# What counts as a failure here: said, ended early, or ended badly.
+# Check that adopt_tap finds tests that fail, end early, or end with a bad status.
 adopted() { printf '%b' "$2" >"$T/section" && (rt_failed=0 && adopt_tap x "$1" "$T/section" >/dev/null; echo "$rt_failed"); }
 is "$(adopted 0 '1..1\nok 1 - a\n') $(adopted 1 '1..2\nok 1 - a\nnot ok 2 - b\n') $(adopted 0 '1..2\nok 1 - a\n')" "0 1 1" \
     "a test that fails or ends early is seen"
@@ -169,7 +184,7 @@ seconds=$SECONDS
 machine "lab.tests=$(IFS=, && echo "${tests[*]}")" -serial stdio -chardev "file,id=out,path=$T/out.tar.gz" \
     -device pci-serial,chardev=out </dev/null 2>"$T/qemu.err" | sed -u 's/\r//g' |
     while IFS= read -r line; do
-        # What a test takes out here is of interest too.
+        # Add the time that a test takes outside.
         case $line in '@@ '*) line+=" at $((SECONDS - seconds)) s" ;; esac
         printf '%s\n' "$line"
     done >"$T/console"

@@ -1,25 +1,30 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes what the PMU lab boots and cross-compiles against: an arm64 Debian of the suites that this machine's apt knows.
+# Makes the root that the PMU lab boots and cross-compiles against: an arm64 Debian of the suites
+# that this machine's apt knows.
 #
 # usage: root.sh FOLDER
-# FOLDER/sysroot is the root file system and the cross compiler's sysroot, FOLDER/vmlinuz its kernel, FOLDER/base.cpio what of the
-# root travels into the machine. Nothing is emulated or configured, the machine's own packages and apt are left as they are,
-# and no root is needed: apt resolves and downloads with lists of its own, and archives are only unpacked.
-# Status 77: the packages cannot be had here; the last line of output says why.
+#
+# FOLDER/sysroot is the root file system and the cross compiler's sysroot, FOLDER/vmlinuz its
+# kernel, and FOLDER/base.cpio the part of the root that the machine gets. The script emulates and
+# configures nothing, leaves the machine's own packages and apt unchanged, and needs no root: apt
+# resolves and downloads with separate lists, and archives are only unpacked. Exits with 77 if the
+# packages cannot be had here; the last line of output says why.
 set -u -o pipefail
 export LC_ALL=C
 
-# -dev packages bring the libraries along, so that no version of a library is named here.
+# The -dev packages depend on the libraries, so that no version of a library is named here.
 wanted='linux-image-arm64 libc6-dev libpapi-dev libpfm4-dev libopenmpi-dev openmpi-bin libhdf5-dev hdf5-tools zlib1g-dev
 libaec-dev busybox-static bash coreutils sed grep gawk findutils diffutils hostname procps tar'
-# Apt is told that these are there already: dependencies that nothing in the lab calls, two thirds of the whole.
+# apt gets these as already installed: dependencies that nothing in the lab calls, two thirds of the
+# whole.
 assumed='adduser autoconf automake automake-1.16 autotools-dev base-files binutils cpp debconf debianutils dpkg gcc gcc-12 gcc-14
 gfortran gfortran-12 gfortran-14 init-system-helpers initramfs-tools kmod libcurl4-openssl-dev libhwloc-plugins libjpeg-dev
 libjs-jquery libjs-jquery-ui libnl-3-dev libnl-route-3-dev libnsl-dev libpam-modules libpam-runtime libpam0g libssl-dev
 libtirpc-dev libtool libx11-6 libxext6 libxml2 libxnvctrl0 linux-base m4 media-types ocl-icd-libopencl1 openssh-client passwd
 perl perl-base python3 rpcsvc-proto ssh-client udev usrmerge'
-# What is in the root for the compiler alone, or for nobody, stays out of the machine's memory.
+# Files of the root that only the compiler needs, or no program at all, stay out of the machine's
+# memory.
 left_out='^(boot|lib/modules|usr/lib/modules|usr/include|usr/src|usr/share/(doc|man|info|locale|perl5|lintian|bug|i18n)|etc/apt)(/|$)
 \.(a|la|mod|h)$
 ^usr/lib/aarch64-linux-gnu/(gconv|fortran|perl|perl-base)(/|$)
@@ -31,7 +36,7 @@ give_up() {
     exit 77
 }
 
-# The private apt: everything that it writes is below $1, and hooks of the machine's own apt are not run.
+# The private apt: it writes everything below $1, and does not run hooks of the machine's own apt.
 apt_settings() {
     local package
     mkdir -p "$1/state/lists/partial" "$1/cache/archives/partial"
@@ -63,7 +68,8 @@ Debug::NoLocking "true";
 CONF
 }
 
-# unpack FOLDER ROOT: every archive of the folder, several at a time; links of the merged /usr stay links.
+# unpack FOLDER ROOT: unpacks every archive of the folder, several at a time. Links of the merged
+# /usr stay links.
 unpack() {
     # shellcheck disable=SC2016  # the inner shell's
     find "$1" -name '*.deb' -print0 | xargs -0 -n 1 -P "$(nproc)" bash -c 'set -o pipefail
@@ -78,7 +84,7 @@ make_links() {
     for d in bin lib sbin; do ln -sfn "usr/$d" "$1/$d"; done
 }
 
-# Without maintainer scripts what update-alternatives would have linked is not there.
+# No maintainer scripts run, so the links of update-alternatives are missing.
 make_alternatives() {
     local name program
     for name in mpirun mpiexec orterun; do
@@ -117,6 +123,6 @@ kernel=$(find "$folder/sysroot/boot" -name 'vmlinuz-*' | sort -V | tail -n 1)
 rm -rf "$folder/apt"
 (cd "$folder/sysroot" && find . -mindepth 1 | sed 's|^\./||' | grep -vE "$(tr '\n' '|' <<<"$left_out" | sed 's/|$//')" |
     LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0) >"$folder/base.cpio" || exit 1
-# The kernel's name comes last: who finds it finds the rest whole.
+# Rename the kernel last: if it exists, the rest is complete.
 mv "$folder/vmlinuz.new" "$folder/vmlinuz"
 echo "made $(du -sh "$folder/sysroot" | cut -f 1) in $folder/sysroot; $(du -h "$folder/base.cpio" | cut -f 1) of it go into the machine"

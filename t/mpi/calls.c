@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program in C: makes MPI calls of many kinds and logs itself what a tracer must have seen of
- * them.
+ * Test program in C: makes MPI calls of many kinds and logs each of them, for comparison with a
+ * tracer's recording.
  *
- * CALLS_LOG=FILE: the log is FILE.RANK. Lines: "E name peer tag bytes", "C source tag bytes" for a
- * completed receive, "N name" for a call made in a callback. - = not given, -1 any, -2
- * MPI_PROC_NULL. */
+ * CALLS_LOG=FILE names the log: FILE.RANK. Lines:
+ *   E name peer tag bytes   a call
+ *   C source tag bytes      a completed receive
+ *   N name                  a call made in a callback
+ *
+ * "-": not given; -1: any; -2: MPI_PROC_NULL. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,7 +207,7 @@ static void collectives(MPI_Comm comm)
     MPI_Alltoall(a, 2, MPI_INT, b, 2, MPI_INT, comm);
     long sum = 0;
     for (int i = 0; i < size; i++) {
-        counts[i] = (rank + i) % 3; /* symmetric: what i sends to k is what k takes from i */
+        counts[i] = (rank + i) % 3; /* symmetric: rank i sends k as many as k expects */
         at[i] = 4 * i;
         sum += counts[i];
     }

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Clock alignment: nothing on one node; between nodes (feigned by REGTRACE_TEST_NODE) an offset near 0 with an honest bound.
+# Clock alignment: none on one node; between nodes (feigned by REGTRACE_TEST_NODE) an offset near 0
+# with an honest bound.
 . "$(dirname "$0")/../lib.sh"
 
 shim=$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so
-# Two nodes of two ranks: the wrapper names the node by the rank. UNTRACED: the rank that is not preloaded.
+# Two nodes of two ranks: the wrapper names the node by the rank. UNTRACED: the rank that is not
+# preloaded.
 cat >"$T/node" <<'END'
 #!/bin/sh
 rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
@@ -14,14 +16,15 @@ exec "$@"
 END
 chmod +x "$T/node"
 
-# folder NAME: a run's folder, new.
+# folder NAME: creates a run's folder and prints it.
 folder() { mkdir -p "$T/$1/.regtrace" && echo "$T/$1"; }
 
-# late: did a rank ask so long after another that this one, rightly, had given it up? Else they have to agree.
+# late: succeeds if a rank asked so long after another that the other had rightly given it up.
+# Otherwise they have to agree.
 late() { cat "$T"/rec.* | awk '/^hook asked / { if (!n++ || $3 < first) first = $3; if ($3 > last) last = $3 } END { exit !(last - first >= 1490) }'; }
 
-# clocks MPI RANKS [VAR=VALUE]...: runs the program; sets all (lines), zero (without offset), sound (with one that lies within
-# its error: the truth is 0).
+# clocks MPI RANKS [VAR=VALUE]...: runs the program. Sets all (lines), zero (those without an
+# offset), sound (those whose offset lies within its error, as the true offset is 0).
 clocks() {
     local mpi=$1 ranks=$2
     shift 2

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares what dumpshim recorded with what the program logged of its own calls.
+"""Compares the events that dumpshim recorded with the program's log of its own calls.
 
-usage: compare.py RECORDED LOGGED [fortran]  - exit status 0 if every call is there once, in order, with the right peer,
-tag and bytes; every enter has its leave; completions match. The differences are printed.
+usage: compare.py RECORDED LOGGED [fortran]
+
+Exits with 0 if every call is recorded once, in order, with the right peer, tag and bytes, every
+enter has its leave, and completions match. Prints the differences.
 """
 import re
 import sys
@@ -30,7 +32,7 @@ def recorded(path, fortran):
         numbers.append(clock)
         if name[0] == "+":
             stack.append(name[1:])
-            # MPI_Wtime of mpi_f08 is bound to the C function itself in Open MPI
+            # In Open MPI, mpi_f08 binds MPI_Wtime to the C function itself.
             if bool(flags & FORTRAN) != fortran and not flags & NESTED and name != "+MPI_Wtime":
                 faults.append(f"{name}: fortran flag is {flags & FORTRAN}")
             if bool(flags & NESTED) != (len(stack) > 1):
@@ -51,7 +53,7 @@ def recorded(path, fortran):
         elif name == "EV_MPI_BYTES":
             if pending is None or pending[0] != a:
                 faults.append("bytes without their completion")
-            else:  # receives alone: the program logs no other
+            else:  # only receives: the program logs no other
                 lines.append(f"{pending[1]} {b}")
         elif name == "EV_MPI_COMM":
             made = stack and re.search(r"Comm_(dup|split|create)|Cart_(create|sub)|Graph_create|_merge|Intercomm_create", stack[-1])
@@ -68,9 +70,9 @@ def recorded(path, fortran):
 def main():
     got, faults, comms = recorded(sys.argv[1], len(sys.argv) > 3)
     want = [line.strip() for line in open(sys.argv[2], encoding="utf-8")]
-    if not want[0].startswith("E MPI_Init"):  # programs that cannot log yet when they call it
+    if not want[0].startswith("E MPI_Init"):  # these cannot log yet when they call it
         got = [line for line in got if not line.startswith("E MPI_Init")]
-    # which calls an operator or a deletion makes may be repeated by MPI; the log has them where they came
+    # MPI may repeat the calls that an operator or a deletion makes. The log has them in order.
     for i, (g, w) in enumerate(zip(got, want)):
         if g != w:
             faults.append(f"line {i}: recorded '{g}', the program did '{w}'")

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test fixture: the MPI wrappers and the recorder alone as a preload object that writes its events
- * as text at exit.
+ * Test fixture: a preload object of the MPI wrappers and the recorder alone, which writes its
+ * events as text at exit.
  *
- * DUMPSHIM_OUT=FILE: the text goes to FILE.PID. DUMPSHIM_IDLE=1: nothing is recorded.
- * DUMPSHIM_DISCARD=1: a thread empties full chunks, as the writer would, and forgets them (for
- * measuring). A line: clock-order-number tid code-name flags a b, where code-name is +MPI_X, -MPI_X
- * or an EV_ name. */
+ * - DUMPSHIM_OUT=FILE: the text goes to FILE.PID.
+ * - DUMPSHIM_IDLE=1: nothing is recorded.
+ * - DUMPSHIM_DISCARD=1: a thread empties full chunks, as the writer would, and discards them (for
+ *   measuring).
+ *
+ * A line: clock-order-number tid code-name flags a b, where code-name is +MPI_X, -MPI_X or an EV_
+ * name. */
 #include "base/clock.h"
 #include "base/format/event.h"
 #include "base/format/recorder.h"
@@ -44,7 +47,8 @@ static void note(const char *what, long a, long b)
     }
 }
 
-/* When the rank came to ask the others, which wait 1.5 s or longer: the linker puts this in its place (--wrap). */
+/* Notes when the rank asks the other ranks, which wait 1.5 s or longer. The linker replaces the
+ * real function by this one (--wrap). */
 bool __real_agreement_all_here(int rank, int size);
 bool __wrap_agreement_all_here(int rank, int size);
 bool __wrap_agreement_all_here(int rank, int size)
@@ -79,14 +83,15 @@ static void abort_called(int code)
 {
     note("abort", code, 0);
 }
-static int ordinal; /* of the window that is open, or was last */
+static int ordinal; /* the open window's, or the last one's */
 
 static void pcontrol(int level, uint64_t second, int is_fortran, void *caller, void *frame)
 {
     char text[64];
     (void)caller, (void)frame;
     note("pcontrol", level, is_fortran ? -2 : mpi_read_string(second, text, sizeof text));
-    if (level == 77) /* a window's edge in the middle of the program: off, on */
+    /* Levels 77 and 78 close and open a window in the middle of the program. */
+    if (level == 77)
         mpi_cut_leaves(&recorder_self), recorder_set_window(&recorder_self, -1, 0);
     if (level == 78)
         recorder_set_window(&recorder_self, ++ordinal, 1), mpi_cut_enters(&recorder_self);
@@ -124,7 +129,7 @@ __attribute__((constructor)) static void begin(void)
         (void)fprintf(stderr, "dumpshim: %s\n", e.text);
         _exit(99);
     }
-    const char *dir = getenv("DUMPSHIM_DIR"); /* the run's folder, as preload/ would say it */
+    const char *dir = getenv("DUMPSHIM_DIR"); /* the run's folder, as preload/ would set it */
     if (dir != NULL && stream_meta_put(&s, "dir", dir) != 0)
         _exit(98);
     recorder_start(&s);

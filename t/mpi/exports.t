@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every function that an installed MPI library exports is wrapped, in C and Fortran; what is not is named here.
+# Every function that an installed MPI library exports is wrapped, in C and Fortran. Exceptions are
+# named here.
 . "$(dirname "$0")/../lib.sh"
 
 exports=$REGTRACE_BUILD/mpi/exports.txt
 LC_ALL=C sort "$exports" >"$T/wrapped"
 
-# defined LIBRARY: names of the functions that it exports.
+# defined LIBRARY: prints the names of the functions that it exports.
 defined() { nm -D --defined-only "$1" | awk '$2 ~ /[TWVi]/ {sub(/@.*/, "", $3); print $3}' | LC_ALL=C sort -u; }
 
 # Not wrapped, on purpose: the tools interface, conversions of handles and statuses between
-# languages, predefined callbacks, and names of the library's own. Extensions (MPIX_*) are wrapped
+# languages, predefined callbacks, and the library's internal names. Extensions (MPIX_*) are wrapped
 # like any other function.
 exempt_c='^MPI_T_|_(c2f|f2c|c2f08|f082c|f2f08|f082f)$|_(FN|F90)$|^MPI_CONVERSION_FN_NULL$'
 # libmpi_mpifh: C functions under weak names that no compiler generates. libmpichfort: constants,

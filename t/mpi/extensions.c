@@ -63,7 +63,7 @@ static void extensions(void)
     USE(1, Scatterv_init, in, one, zero, t, out, 2, t, 0);
     MPI_Comm_free(&comm);
     MPI_Cart_create(MPI_COMM_SELF, 1, (int[]){1}, (int[]){0}, 0,
-                    &comm); /* its neighbours are MPI_PROC_NULL */
+                    &comm); /* the neighbours are MPI_PROC_NULL */
     USE(0, Neighbor_allgather_init, in, 2, t, out, 2, t);
     USE(0, Neighbor_allgatherv_init, in, 2, t, out, zero, zero, t);
     USE(0, Neighbor_alltoall_init, in, 2, t, out, 2, t);

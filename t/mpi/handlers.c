@@ -266,8 +266,8 @@ int main(int argc, char **argv)
         return 0;
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        bool left =
-            strcmp(names[i], "after_finalize") == 0; /* it ends the process, whatever the handler */
+        /* This case ends the process, whatever the handler. */
+        bool left = strcmp(names[i], "after_finalize") == 0;
         for (int k = 3; k < argc; k++)
             left = left || strcmp(argv[k], names[i]) == 0;
         if (left)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Erroneous calls run the program's error handlers as often, and with the same errors, as without
-# us: we ask MPI about a handle only if we know that it is valid. Cases that crash an MPI library by
-# themselves are left out for that library.
+# regtrace, which asks MPI about a handle only if it knows that the handle is valid. Cases that
+# crash an MPI library by themselves are left out for that library.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 [ -n "$(mpis)" ] || skip_all 'no MPI here'
@@ -76,8 +76,9 @@ for mpi in $(mpis); do
     is "$out" "$want" "$mpi: and as often with us"
 done
 
-# The program makes its communicator and type by PMPI_* calls, which we do not see. We know them
-# only after the first call with them has succeeded. The leave event of that call has their facts.
+# The program makes its communicator and type by PMPI_* calls, which regtrace does not see. It
+# learns of them only after the first call with them has succeeded. The leave event of that call has
+# their facts.
 cat >hidden.c <<'END'
 #include <mpi.h>
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# While nothing can be recorded the wrappers jump to the library: it is called by the program itself. A named call ends that, and what
-# was made before is known then.
+# While nothing can be recorded, the wrappers jump to the library, so that the program itself is the
+# caller. A named call ends that, and objects that were made before are known then.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 [ -n "$(mpis)" ] || skip_all 'no MPI here'

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program: error handlers that leave a call without returning, by longjmp() and by a jump that no library sees (as an
- * exception does); then, for the time given, calls in a tight loop. Prints how often the first happened. */
+ * Test program: error handlers leave a call without returning, by longjmp() and by a jump that no
+ * library sees (as an exception does). Then the program makes calls in a tight loop for the given
+ * time. Prints how many calls were left. */
 #include <mpi.h>
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# mpi4py, whose MPI library is loaded RTLD_LOCAL and whose attributes are deleted inside MPI_Finalize.
+# Traces mpi4py, whose MPI library is loaded RTLD_LOCAL and whose attributes are deleted inside
+# MPI_Finalize.
 . "$(dirname "$0")/../lib.sh"
 
 shim=$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so

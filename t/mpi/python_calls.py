@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Test program: mpi4py, whose MPI library is loaded RTLD_LOCAL; its attributes are deleted inside MPI_Finalize."""
+"""Test program: mpi4py, whose MPI library is loaded RTLD_LOCAL, with an attribute that is deleted
+inside MPI_Finalize."""
 import array
 
 from mpi4py import MPI

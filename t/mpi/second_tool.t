@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A second tool of the profiling interface, preloaded behind ours: both see every call, once.
+# A second tool of the profiling interface, preloaded after regtrace: both see every call once.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 [ -n "$(mpis)" ] || skip_all 'no MPI here'

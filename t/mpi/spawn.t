@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# MPI_Comm_spawn: the second world has ranks 0 and 1 as well; no file takes another's name, and every call is in one of them.
+# MPI_Comm_spawn: the second world has ranks 0 and 1 too. No file takes another's name, and every
+# call is in one of the files.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 have_mpi openmpi || skip_all 'no openmpi here'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The wrappers over a (feigned) library of the standard binary interface, linked and loaded RTLD_GLOBAL.
+# The wrappers over a (feigned) library of the standard binary interface, linked and loaded
+# RTLD_GLOBAL.
 . "$(dirname "$0")/../lib.sh"
 
 shim=$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so

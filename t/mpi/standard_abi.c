@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test fixture: a feigned MPI library with the standard binary interface of MPI-5, one rank of two, that does as
- * little as the test of the wrappers needs. No real library of that interface is in Debian yet.
+ * Test fixture: a feigned MPI library with the standard binary interface of MPI-5, for one rank. It
+ * does only as much as the test of the wrappers needs. Debian has no real library of that interface
+ * yet.
  *
  * Handles and constants are those of the standard's chapter "Application Binary Interface". */
 #include <stdint.h>
@@ -8,15 +9,15 @@
 
 struct status {
     int source, tag, error;
-    int reserved[5]; /* here: bytes received in [0] */
+    int reserved[5]; /* [0]: bytes received */
 };
 
 #define WORLD 0x101
 #define REQUEST_NULL 0x180
 #define BYTE 0x247
-#define INT 0x209 /* stands for any four-byte type here */
+#define INT 0x209 /* any four-byte type, here */
 #define EXPORT __attribute__((visibility("default")))
-/* MPI_X is weak and the same as PMPI_X, as libraries have it. */
+/* MPI_X is weak and an alias of PMPI_X, as in MPI libraries. */
 #define FUNCTION(name, arguments)                                                                  \
     EXPORT int MPI_##name arguments __attribute__((weak, alias("PMPI_" #name)));                   \
     int PMPI_##name arguments;                                                                     \
@@ -28,7 +29,7 @@ FUNCTION(Abi_get_version, (int *major, int *minor))
     *minor = 0;
     return 0;
 }
-/* Called by MPI_Init, which fails then, if it comes back at all. */
+/* If set, MPI_Init calls it, and fails if it returns. */
 EXPORT void (*stub_in_init)(void);
 
 FUNCTION(Init, (int *argc, char ***argv))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program: threads of MPI_THREAD_MULTIPLE that send to themselves and share communicators;
- * prints how many calls each thread made. */
+ * Test program: threads of MPI_THREAD_MULTIPLE send to themselves and share a communicator. Prints
+ * the number of threads and of calls of each. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

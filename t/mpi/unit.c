@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Unit tests of mpi/ that need no MPI: names, strings read safely, cut edges, what is passed
- * through. */
+ * Unit tests of mpi/ that need no MPI: names, safe reading of strings, cut edges, arguments that
+ * are passed through. */
 #include "mpi/mpi.h"
 #include "mpi/functions.h"
 #include "t/tap.h"

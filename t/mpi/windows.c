@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Test program: windows that open and close inside an MPI call (MPI_Pcontrol in a user operation),
- * many requests waited for at once, and errors that are the program's to see. With dumpshim: level
- * 77 closes the window, 78 opens one. */
+ * many requests waited for at once, and errors that the program must see. With dumpshim, level 77
+ * closes the window and 78 opens one. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -30,8 +30,8 @@ static int many(int n)
     return 0;
 }
 
-/* A message that is too long for its receive: which error is seen must not depend on who ignores
- * statuses. Rank 0 sends, rank 1 says the class of the error. */
+/* Sends a message that is too long for its receive. The error must not depend on whether statuses
+ * are ignored. Rank 0 sends, rank 1 returns the error's class. */
 static int truncated(void)
 {
     int rank, size, room[2], two[2] = {0}, class = 0;
@@ -55,7 +55,8 @@ static int truncated(void)
     return class;
 }
 
-/* Requests made outside the window in which they complete: a plain one (tag 1901) and a persistent one (1902). */
+/* Makes requests outside the window in which they complete: a plain one (tag 1901) and a persistent
+ * one (1902). */
 static void straddle(void)
 {
     MPI_Request r[2];

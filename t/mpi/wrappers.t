@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the wrappers record equals what the program itself logged: C, mpif.h, mpi_f08; every MPI here; 2 and 4 ranks.
+# The wrappers record what the program itself logs: C, mpif.h, mpi_f08; every installed MPI; 2 and 4
+# ranks.
 . "$(dirname "$0")/../lib.sh"
 
 shim=$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so
 
-# record MPI N PROGRAM: runs it under the shim; recordings are $T/run/rec.PID, the program's logs $T/run/log.RANK.
+# record MPI N PROGRAM: runs it under the shim. Recordings are $T/run/rec.PID, the program's logs
+# $T/run/log.RANK.
 record() {
     rm -rf "$T/run"
     mkdir "$T/run"
     run 100 mpirun_for "$1" "$2" LD_PRELOAD="$shim" DUMPSHIM_OUT="$T/run/rec" CALLS_LOG="$T/run/log" \
         APP_LOG="$T/run/log" "$3" "$T/run"
 }
-# recording RANK N: the file of that rank.
+# recording RANK N: prints the file of that rank.
 recording() { grep -lE "^hook init_done $1 $2\$" "$T"/run/rec.*; }
 
 for mpi in openmpi mpich; do
@@ -29,7 +31,7 @@ for mpi in openmpi mpich; do
             record $mpi $n "$binary"
             is "$status" 0 "$program, $n ranks of $mpi: exits with 0" || diag "$err"
             rt_limit=100 mpirun_for $mpi $n CALLS_LOG="$T/bare" APP_LOG= "$binary" "$T" >"$T/bare" 2>/dev/null
-            # Launchers join the ranks' pieces as they come, even within a line.
+            # Launchers join the ranks' output in pieces as they come, even within a line.
             is "$(tr -d '\n' <<<"$out")" "$(tr -d '\n' <"$T/bare")" "its output is that of a bare run"
             for ((rank = 0; rank < n; rank++)); do
                 # shellcheck disable=SC2086
@@ -59,7 +61,7 @@ for mpi in openmpi mpich; do
             awk '$3 == "EV_MPI_COMPLETE" && $6 == 6 * 2^32' "$file" >"$T/run/beside.${file##*.}"
             awk '$3 == "EV_MPI_COMPLETE"' "$file" | wc -l >>"$T/run/completions"
         done
-        # 4 = cut, 16 = nested: the window closes in the first reduction and opens in the second
+        # 4 = cut, 16 = nested: the window closes in the first reduction and opens in the second.
         is "$(sort -u "$T/run/edges")" "+MPI_Reduce_local 0 -MPI_Reduce_local 4 +MPI_Reduce_local 4 +MPI_Type_size 16 -MPI_Type_size 16 -MPI_Reduce_local 0" "$mpi: windows' edges inside a call cut it"
         is "$(awk '$1 >= 1000' "$T/run/completions" | wc -l)" 2 "$mpi: a thousand requests waited for at once all complete"
         is "$(cat "$T/run/empty")" "" "$mpi: an inactive request does not complete"

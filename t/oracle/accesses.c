@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The oracle of memory accesses: single-steps all threads of a program in a window by ptrace(2), and says what each instruction is about to
- * access, by the decoder's operands and the registers. It knows nothing of regtrace and shares no code with it. x86-64.
+ * The oracle of memory accesses: single-steps all threads of a program in a window by ptrace(2) and
+ * prints what each instruction is about to access, from the decoder's operands and the registers.
+ * It knows nothing of regtrace and shares no code with it. x86-64.
  *
  *   accesses -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
  *
- * The program's environment has these variables alone (as after env -i, so that its stack lies where it lies then).
- * The window is from where the first thread comes to address FROM to where one comes to TO, which run without steps but for that. FILE gets a line
- * "THREAD PC R|W|M BYTES ADDRESS" for each access by instructions from LOW to below HIGH: threads by number in the order of their creation; of
- * an instruction first what it reads. A string instruction's are those of each repetition. Last, "steps N". Addresses are in hexadecimal;
- * the program has no randomisation. "?" instead of the letter: of vectors of addresses and masks, which are not looked at. */
+ * The program's environment has only these variables (as after env -i, so that its stack has the
+ * same place), and its addresses are not randomised. The window lasts from the first thread's
+ * arrival at address FROM until a thread's arrival at TO. Outside of it the threads run without
+ * steps.
+ *
+ * FILE gets a line "THREAD PC R|W|M BYTES ADDRESS" for each access by instructions from LOW to
+ * below HIGH:
+ * - Threads are numbered in the order of their creation.
+ * - The reads of an instruction come first.
+ * - A string instruction has the accesses of each repetition.
+ * - Addresses are in hexadecimal.
+ * - "?" as kind: vectors of addresses, and masks, whose elements the oracle does not determine.
+ *
+ * The last line is "steps N". */
 #include <Zydis/Zydis.h>
 
 #include <errno.h>
@@ -27,17 +37,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { UNKNOWN = -1, NO_THREAD = -2 }; /* as numbers of threads */
+enum { UNKNOWN = -1, NO_THREAD = -2 }; /* in place of a thread's number */
 enum { TASKS = 256, CODE = 1 << 16, MOST_BYTES = 15 };
 
 struct task {
     pid_t tid;
     int number;
     bool early; /* stopped before its parent's event */
-    bool asked; /* a SIGSTOP of ours is on its way */
+    bool asked; /* a SIGSTOP from this program is on its way */
 };
 
-/* Instructions that were decoded, by their address. */
+/* Decoded instructions, by address */
 struct decoded {
     uint64_t at;
     bool good;
@@ -60,7 +70,7 @@ static void die(const char *what)
     exit(99);
 }
 
-/* --- an instruction's accesses --------------------------------------------------------------------------------- */
+/* --- Accesses of an instruction --- */
 
 static const struct decoded *decoded_at(uint64_t at)
 {
@@ -91,8 +101,8 @@ static uint64_t register_of(const struct user_regs_struct *r, ZydisRegister name
     }
 }
 
-/* Intel's manual: push and call write below the stack pointer, pop finds its operand by what that is behind it, leave reads where
- * rbp points, xlat adds al. */
+/* Intel's manual: push and call write below the stack pointer; pop computes the address of its
+ * operand with the stack pointer after the pop; leave reads at rbp; xlat adds al. */
 static uint64_t address_of(const struct decoded *d, const ZydisDecodedOperand *o,
                            const struct user_regs_struct *r)
 {
@@ -124,7 +134,7 @@ static bool is_hint(const ZydisDecodedInstruction *z)
            z->mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT || z->mnemonic == ZYDIS_MNEMONIC_LEA;
 }
 
-/* Which of its elements are accessed is said by a register. */
+/* Returns true if a register selects the elements that are accessed. */
 static bool is_masked(const struct decoded *d, const ZydisDecodedOperand *o)
 {
     return o->mem.type == ZYDIS_MEMOP_TYPE_VSIB || d->z.avx.mask.mode > ZYDIS_MASK_MODE_DISABLED ||
@@ -156,7 +166,7 @@ static void say_accesses(const struct task *t, const struct user_regs_struct *r)
         }
 }
 
-/* --- threads ----------------------------------------------------------------------------------------------------- */
+/* --- Threads --- */
 
 static struct task *task_of(pid_t tid)
 {
@@ -183,7 +193,7 @@ static void set_breakpoint(pid_t tid, uint64_t at)
                  (void *)(at != 0 ? 1ul : 0ul));
 }
 
-/* The others are to stop, so that they go on in steps. */
+/* Stops the other threads, so that they continue in steps. */
 static void begin_stepping(const struct task *first)
 {
     stepping = true;
@@ -213,7 +223,7 @@ static void stepped(struct task *t)
         say_accesses(t, &r);
 }
 
-/* Of another process: it is none of ours. */
+/* Lets a thread run. Detaches from it if it belongs to another process. */
 static void let_go(struct task *t)
 {
     if (t->number == NO_THREAD)
@@ -243,7 +253,8 @@ static void on_stop(struct task *t, int status)
     int signo = WSTOPSIG(status);
     siginfo_t info = {.si_signo = 0};
     if (t->number == UNKNOWN) {
-        t->early = true; /* seen before its parent's event, which lets it go on */
+        /* Seen before its parent's event, which will resume it. */
+        t->early = true;
         return;
     }
     if (t->number == NO_THREAD) {

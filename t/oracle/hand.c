@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program without libc whose instructions can be counted by hand, for the oracle's own test. The first argument's
- * first letter says which part runs. */
+ * A program without libc whose instructions can be counted by hand, for the oracle's own test. The
+ * first letter of the first argument selects the part that runs. */
 #include <sys/syscall.h>
 
-/* What each part executes before it ends by mov, xor and the exit, which does not return and does not count. */
+/* The numbers count the instructions that a part executes. It ends with two mov and the exit, which
+ * does not return and does not count. */
 __asm__(".globl _start\n"
         "_start:\n\t"
         "movq 16(%rsp), %rax\n\t"     /* 1: argv[1] */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Oracle of instruction counts: steps all threads of a program by ptrace(2), sharing no code. x86-64.
+ * Oracle of instruction counts: steps all threads by ptrace(2), without code of regtrace. x86-64.
  *
  *   oracle [-x IMAGE] [-k IMAGE]... [-p P.T:N]... [-e N] [-r FROM:TO] -o FILE PROGRAM [ARGUMENT]...
  *
- * FILE gets a line "count P.T N" for each thread that has ended (P numbers processes, T the threads
- * of one, in order of creation), and for each -p a line "at P.T N IMAGE+0xOFFSET 0xADDRESS": where
- * the thread stood when it had executed N (-e: at every multiple of N, for all threads), without
- * randomisation. A REP instruction, a system call and mov to ss count once each. The stop at a
- * handler's first instruction does not count. A forked child's count goes on from its parent's.
- * -r: before each counted instruction from FROM to below TO, "regs 0xADDRESS RAX RCX RDX RBX ...".
- * -x leaves out instructions in images of that base name, and what they call until it returns (by
- * stack pointer) or they jump elsewhere, but for callbacks in the program and in images named by -k.
- * A handler there is left out until its rt_sigreturn or a jump out of its frame. A thread's count
- * then begins when it first comes out of such an image. */
+ * FILE gets "count P.T N" for each thread that has ended: P numbers processes, T their threads, in
+ * order of creation. For each -p (-e: for multiples of N in all threads) it gets "at P.T N
+ * IMAGE+0xOFFSET 0xADDRESS", the thread's place after N instructions, not randomised; for -r "regs
+ * 0xADDRESS RAX RCX ..." before each counted instruction from FROM to below TO. A REP instruction,
+ * a system call and mov to ss count once each; the stop at a handler's first instruction does not.
+ * A forked child continues its parent's count. -x leaves out instructions in images of that base
+ * name and the functions they call, until these return (by stack pointer) or jump elsewhere, but
+ * not callbacks in the program and in images named by -k. It leaves out a handler there until its
+ * rt_sigreturn or a jump out of its frame. With -x a thread's count begins when it first comes out
+ * of such an image. */
 #include "t/oracle/text.h"
 
 #include <errno.h>
@@ -43,9 +43,9 @@ struct task {
     int process, thread, frames;
     bool started, begun, stepping;  /* begun: it counts; stepping: within an instruction */
     bool early;                     /* stopped before its parent's event */
-    bool free;                      /* runs to the breakpoint */
+    bool free;                      /* runs at full speed to the breakpoint */
     bool loading;                   /* runs to the first system call of a left-out image */
-    bool child_of_ours;             /* made by a left-out image, before counting began */
+    bool child_of_ours;             /* made by a left-out image before counting began */
     uint64_t count, ip, sp, behind; /* behind: address after a mov to ss in progress; 0: none */
     struct frame frame[FRAMES];
 };
@@ -53,7 +53,7 @@ struct task {
 struct map {
     uint64_t from, to, base;
     char name[64];
-    char kind; /* 'x' left out, 'k' called back, 'p' plain */
+    char kind; /* 'x': left out; 'k': its callbacks count; 'p': plain */
 };
 
 struct point {
@@ -67,7 +67,7 @@ static struct point points[POINTS];
 static const char *left_out[NAMES], *kept[NAMES];
 static int map_count, point_count, left_out_count, kept_count, processes;
 static pid_t maps_of;
-static int threads[TASKS];                      /* of each process, so far */
+static int threads[TASKS];                      /* threads of each process so far */
 static uint64_t every;                          /* -e */
 static unsigned long long shown_from, shown_to; /* -r */
 static FILE *out;
@@ -149,7 +149,7 @@ static void set_breakpoint(const struct task *t, uint64_t at)
                  (void *)(at != 0 ? 1ul : 0ul));
 }
 
-/* Before anything counts, what a constructor calls is of no interest: at full speed to where it returns to. */
+/* A constructor's calls before counting begins need no steps: runs to the return address. */
 static void skip_call(struct task *t, uint64_t sp)
 {
     errno = 0;
@@ -174,14 +174,14 @@ static void push(struct task *t, enum frame_kind kind, uint64_t sp)
     t->frame[t->frames++] = (struct frame){kind, sp};
 }
 
-/* The thread is now at ip: which instruction comes next, ours or the program's? */
+/* Updates the frames of a thread at `ip`, which decide whether the next instruction counts. */
 static void place(struct task *t, uint64_t ip, uint64_t sp)
 {
     const struct map *m = find_map(t, ip);
     char kind = m != NULL ? m->kind : 'p';
     while (t->frames > 0) {
         struct frame *top = &t->frame[t->frames - 1];
-        /* A jump out of the images that are left out goes on for their caller. */
+        /* After a jump out of the left-out images, their caller's instructions count again. */
         if (top->kind == OUT ? sp < top->sp || kind == 'x' : sp <= top->sp)
             break;
         t->frames--;
@@ -225,14 +225,14 @@ static void say_point(const struct task *t)
             (unsigned long long)(t->ip - (m != NULL ? m->base : 0)), (unsigned long long)t->ip);
 }
 
-/* A string instruction with a repeat prefix that has more to do stays where it is. */
+/* A string instruction with a repeat prefix that is not finished stays at its address. */
 static bool is_repeating(const struct task *t, uint64_t ip)
 {
     return ip == t->ip && text_has_repeat(t->tid, ip);
 }
 
-/* If a mov to ss was in progress, counts it now: it made no stop of its own, and this stop is that
- * of the next instruction. */
+/* If a mov to ss was in progress, counts it now: the processor did not stop after it, and this stop
+ * is that of the next instruction. */
 static void pass_first(struct task *t)
 {
     if (t->behind == 0 || !t->stepping || !counts(t))
@@ -243,7 +243,7 @@ static void pass_first(struct task *t)
         say_point(t);
 }
 
-/* rt_sigreturn has been executed: the handler that it ends is over. */
+/* Called after rt_sigreturn: ends the handler's frame. */
 static void handler_returned(struct task *t)
 {
     int i = t->frames;
@@ -251,7 +251,7 @@ static void handler_returned(struct task *t)
         i--;
     if (i > 0) {
         t->frames = i - 1;
-        t->stepping = false; /* the call itself is the handler's */
+        t->stepping = false; /* the call itself belongs to the handler */
     }
 }
 
@@ -339,7 +339,7 @@ static void ended(struct task *t)
     *t = (struct task){.tid = 0};
 }
 
-/* Children that were made before anything counted are no part of the program. */
+/* Lets a thread run, or detaches from a child that was made before counting began. */
 static void let_go(struct task *t, int signo)
 {
     if (t->child_of_ours) {
@@ -374,7 +374,7 @@ static void on_event(struct task *t, int event)
     }
 }
 
-/* What to hand on to the thread: a signal of its own, or nothing. */
+/* Returns the signal to pass on to the thread, or 0. */
 static int on_stop(struct task *t, int status)
 {
     int signo = WSTOPSIG(status);
@@ -420,7 +420,7 @@ static int run(pid_t first)
     while ((tid = waitpid(-1, &status, __WALL)) > 0) {
         struct task *t = task_of(tid);
         if (t->tgid == 0 && WIFSTOPPED(status)) {
-            t->early = true; /* seen before its parent's event, which lets it go on */
+            t->early = true; /* seen before its parent's event, which will resume it */
             continue;
         }
         if (WIFEXITED(status) || WIFSIGNALED(status)) {

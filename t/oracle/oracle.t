@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The oracles of instruction counts and of memory accesses against programs whose instructions are counted, and whose accesses are known, by hand.
+# Tests the oracles of instruction counts and of memory accesses with programs whose instructions
+# are counted, and whose accesses are known, by hand.
 . "$(dirname "$0")/../lib.sh"
 
 oracle=$REGTRACE_BUILD/t/oracle/oracle hand=$REGTRACE_BUILD/t/oracle/hand
 [ -x "$oracle" ] || skip_all "the single-stepper is for x86-64 alone"
 
-# count LETTER WANT WHAT: hand.c says beside each instruction which it is. The exit, which does not return, is not in it.
+# count LETTER WANT WHAT: hand.c numbers the instructions. The exit does not return and does not
+# count.
 count() {
     run 60 "$oracle" -p 0.0:5 -o "$T/out" "$hand" "$1"
     is "$status" 7 "$3: the program's exit code is passed on"
@@ -24,7 +26,8 @@ is "$(grep -c '^at 0.0 [12]000 ' "$T/out")" 2 "-e prints each thousandth"
 run 60 "$oracle" -o "$T/out" "$hand" k
 is "$status" 143 "the signal that ended it is passed on"
 
-# Accesses: what the entry reads, and 4096 bytes that are written one by one, from where `buffer` is; or three system calls, without any.
+# Accesses: those of the entry, and 4096 bytes that are written one by one from `buffer` on; or
+# three system calls, which access nothing.
 if [ -x "$REGTRACE_BUILD/t/oracle/accesses" ]; then
     label() { nm "$hand" | awk -v n="$1" '$3 == n { print $1 }'; }
     accesses() { run 60 "$REGTRACE_BUILD/t/oracle/accesses" -w "$(label "$2"):$(label end)" -r "$(label _start):$(label end)" -o "$T/out" "$hand" "$1"; }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Recognizes instructions that the oracle must treat specially, in a stopped thread's memory. */
+ * Recognizes instructions that the oracle must treat specially, in a stopped thread's memory;
+ * prints its registers. */
 #ifndef T_ORACLE_TEXT_H
 #define T_ORACLE_TEXT_H
 
@@ -9,10 +10,10 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-/* Does the instruction at ip have a repeat prefix? */
+/* Returns true if the instruction at `ip` has a repeat prefix. */
 bool text_has_repeat(pid_t tid, uint64_t ip);
-/* Returns the address after a mov to ss at ip, where the processor does not stop. 0: ip is at
- * another instruction. */
+/* Returns the address after a mov to ss at `ip`, where the processor does not stop, or 0 if another
+ * instruction is at `ip`. */
 uint64_t text_behind_mov_ss(pid_t tid, uint64_t ip);
 /* Prints a line "regs 0xADDRESS RAX ... R15". */
 void text_say_registers(FILE *out, const struct user_regs_struct *r);

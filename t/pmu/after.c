@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How long a turn of the same loop takes while a region is awaited and when it is over, in CPU time of the thread: prints
- * the first as a multiple of the second. "thread": the turns are those of another thread, which calls nothing in between. */
+ * Measures how long a turn of the same loop takes while a region is awaited and after it is over,
+ * in CPU time of the thread. Prints the first as a multiple of the second. "thread": another
+ * thread, which calls nothing in between, executes the turns. */
 #include "share/include/regtrace.h"
 
 #include <pthread.h>
@@ -12,7 +13,7 @@
 
 static _Atomic int stage;
 
-/* ns for a thousand turns, the least of several tries. */
+/* Returns the ns for one turn, the least of several tries. */
 static double measure(unsigned turns)
 {
     double least = 1e18;

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Behind the last window that can be, nothing is stepped any more, and what is not counted is not shown as a count.
+# After the last window that is possible, nothing is stepped any more, and what is not counted is
+# not shown as a count.
 . "$(dirname "$0")/../lib.sh"
 
 program=$REGTRACE_BUILD/t/pmu/after
 [ -x "$program" ] || skip_all "counting by steps is for x86-64 alone"
 edges='start:pcontrol:first,stop:pcontrol:last' all='start:pcontrol:first:bcast,stop:pcontrol:last:bcast'
-# slower NAME CHAINS [ARGUMENT] [VARIABLE=VALUE]...: how many times longer a turn takes before the window than behind it.
+# slower NAME CHAINS [ARGUMENT] [VARIABLE=VALUE]...: runs the program. Sets out to how many times
+# longer a turn takes before the window than after it.
 slower() {
     local name=$1 chains=$2 argument=${3:-}
     shift 2
@@ -14,7 +16,7 @@ slower() {
     run 300 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$name" REGTRACE_PMU=step REGTRACE_CONTROL="$chains" "$@" "$program" $argument
     is "$status" 0 "$name: the program ends well" || diag "$err"
 }
-# stops NAME, goes_on NAME
+# stops NAME, goes_on NAME: check by $out that stepping has ended, or goes on.
 stops() { is "$((${out:-0} > 50))" 1 "$1: behind the last window it runs at its own speed, $out times that of before"; }
 goes_on() { is "$((${out:-99} < 10))" 1 "$1: it is counted to the end ($out)"; }
 totals() { "$REGTRACE" report --json "$T/$1" | grep -oE '"instructions": [0-9a-z]+' | sort | uniq -c | awk '{print $3}' | xargs; }

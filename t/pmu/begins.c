@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * begins KIND N: what is recorded first comes after 2 N instructions of a loop, and others. Nothing before it makes regtrace record.
+ * begins KIND N: the first event comes after 2 N instructions of a loop, and others. Nothing before
+ * it makes regtrace record.
  *   main    by the main thread alone
- *   thread  by a thread that was there before anything was recorded; its own loop is behind the main thread's first call
+ *   thread  by a thread that existed before anything was recorded; its own loop comes after the
+ *           main thread's first call
  *   unseen  by a thread that libc makes by itself: nobody saw it begin
- *   ends    like main; then its windows are ended: a thread's by its end, the program's by exit
+ *   ends    like main; then a thread ends its window by its end, and the program by exit
  *   forks   like main; the child goes on in the window, and ends it by its own end */
 #include "share/include/regtrace.h"
 
@@ -27,7 +29,7 @@ static void work(long n)
 
 static void *thread(void *argument)
 {
-    pthread_barrier_wait(&barrier); /* it is there; the main thread records */
+    pthread_barrier_wait(&barrier); /* the thread exists; the main thread records */
     work(loops);
     regtrace_region_begin("thread");
     regtrace_region_end("thread");
@@ -94,7 +96,7 @@ int main(int argc, char **argv)
         pid_t child = fork();
         if (child == 0) {
             work(loops);
-            regtrace_region_begin("child"); /* here it is seen */
+            regtrace_region_begin("child"); /* here the tracer sees the child */
             work(loops);
             return 0;
         }

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Counts are a thread's own from its first instruction on, though it first records much later; where that is not known, none is shown.
-# Windows that the end of a thread, of the program, or a fork ends or opens say where. Against the oracle, and against runs whose recording
-# begins before main.
+# A thread's counts begin at its first instruction, although it first records much later. Where they
+# are not known, none is shown. Windows that a thread's end, the program's end or a fork closes or
+# opens have counts as well. Compares with the oracle, and with runs whose recording begins before
+# main.
 . "$(dirname "$0")/../lib.sh"
 
 begins=$REGTRACE_BUILD/t/pmu/begins
 [ -x "$begins" ] || skip_all "counting by steps is for x86-64 alone"
 windows='start:pcontrol:main;start:pcontrol:thread;start:pcontrol:never'
 
-# counts KIND N [CHAIN]: a line for each window, "window THREAD START STOP", and each thread, "total THREAD INSTRUCTIONS".
+# counts KIND N [CHAIN]: prints a line for each window, "window THREAD START STOP", and for each
+# thread, "total THREAD INSTRUCTIONS".
 counts() {
     rm -rf "$T/run"
     run 120 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/run" REGTRACE_PMU=step REGTRACE_CONTROL="$windows${3:-}" "$begins" "$1" "$2"
@@ -25,12 +27,13 @@ for r in sorted(run["ranks"], key=lambda r: not r["main"]):
         print("total", t["thread"], t["instructions"])
 END
 }
-# oracle KIND N: what each thread executes without us, "THREAD COUNT".
+# oracle KIND N: prints what each thread executes without the tracer, "THREAD COUNT".
 oracle() {
     run 120 "$REGTRACE_BUILD/t/oracle/oracle" -o "$T/out" "$begins" "$1" "$2"
     sed -n 's/^count 0\.\([0-9]*\) \([0-9]*\).*/\1 \2/p' "$T/out" | sort
 }
-# more A B: by how much each number of the second is greater, in the lines' order.
+# more A B: prints by how much each number of B is greater than that of A, in the order of the
+# lines.
 more() { paste -d' ' <(grep -o '[0-9]*$' <<<"$1") <(grep -o '[0-9]*$' <<<"$2") | awk '{print $2 - $1}' | paste -sd' '; }
 
 few=$(counts ends 5000) many=$(counts ends 7000)
@@ -41,7 +44,8 @@ is "$(awk '$1 == "window" {print $4}' <<<"$few" | paste -sd' ')" "$(awk '$1 == "
     "windows that are ended by a thread's end and the program's end at their totals"
 
 few=$(counts thread 5000) many=$(counts thread 7000)
-# Where the two wait for each other, system calls come as they come.
+# near A B: prints B if A differs from it by at most 300, else A. The number of system calls varies
+# where the two threads wait for each other.
 near() { awk -v a="$1" -v b="$2" 'BEGIN {print (a >= b - 300 && a <= b + 300 ? b : a)}'; }
 is "$(near "$(awk '/window 1/ {print $3}' <<<"$few"$'\n'"$many" | paste -sd' ' | awk '{print $2 - $1}')" 4000)" 4000 \
     "a thread that was there before: its own loop is counted"

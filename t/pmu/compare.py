@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counting by steps against the oracle: compare.py BUILD PART TASK TID [key=value]...
+"""Compares counting by steps with the oracle: compare.py BUILD PART TASK TID [key=value]...
 
-Runs a part of t/pmu/parts under the oracle, and again with icount alarms at some of the counts that the oracle reports.
-Each alarm must fire at that very count, and where the oracle stood. TASK is the oracle's name of the thread, TID ours.
-late=SEED:MAX: with the tests' counter and `exact`. from=N: counts above N alone. every=N: the oracle's distance.
-points=N: how many alarms. twice=1: the same lines again in a second run.
-with=CHAINS: adds these chains, whose alarms name places: no count may change.
-places=ALARM: checks that it fires whenever the oracle is at one of its places, at that count."""
+Runs a part of t/pmu/parts under the oracle, and again with icount alarms at some of the counts
+that the oracle reports. Each alarm must fire at exactly that count, and where the oracle stood.
+TASK is the oracle's name of the thread, TID ours.
+- late=SEED:MAX: with the tests' counter and `exact`
+- from=N: only counts above N
+- every=N: the oracle's distance
+- points=N: how many alarms
+- twice=1: the same lines again in a second run
+- with=CHAINS: adds these chains, whose alarms name places; no count may change
+- places=ALARM: checks that it fires whenever the oracle is at one of its places, at that count"""
 import os
 import random
 import re
@@ -24,7 +28,8 @@ def environment(folder, **more):
 
 
 def ask_oracle(build, part, task, every, folder):
-    """Counts in order, each with the address and the image, up to the program's own last one."""
+    """Returns the counts in order, each with its address and image, up to the program's own last
+    one."""
     out = os.path.join(folder, "oracle")
     library = build + "/.libs/libregtrace.so"
     subprocess.run([build + "/t/oracle/oracle", "-x", "libregtrace.so", "-e", str(every), "-o", out,
@@ -54,7 +59,7 @@ def chain_of(counts, tid, late):
 
 
 def run_stepped(build, part, chains, late, folder):
-    """The lines of the controller's log."""
+    """Returns the lines of the controller's log."""
     log = os.path.join(folder, "fired")
     if os.path.exists(log):
         os.remove(log)
@@ -117,7 +122,8 @@ def main():
     wrong = 0
     for count, address, image in rows:
         got = fired.get(count, set())
-        # Where a handler returns into our own code the two runs may stand in copies of it.
+        # Where a handler returns into our own code, the two runs may stand in different copies of
+        # it.
         if not any(c == count and (a == address or image == "libregtrace.so") for c, a in got):
             wrong += 1
             print(f"at {count} the oracle stands at {address} in {image}, the alarm: {got}")

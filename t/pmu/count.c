@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Alarms of the control language on a counter that exists in numbers alone, late by seeded skids: hundreds of
+ * Tests alarms of the control language on a simulated counter, late by seeded skids: hundreds of
  * billions of instructions between edges, which no test can execute. */
 #include "controller/controller.h"
 #include "pmu/pmu.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* --- the counter: jumps from interrupt to interrupt ----------------------------------------------- */
+/* --- the counter: jumps from interrupt to interrupt ------------------------------------------- */
 
 static struct {
     uint64_t now, interrupt, skid, seed;
@@ -42,7 +42,8 @@ static void machine_set(struct pmu_thread *t, uint64_t distance)
                             : machine.now + distance + (machine.seed >> 33) % (machine.skid + 1);
 }
 
-/* steps: nothing is stepped in this process, the approach is one of numbers. */
+/* `steps` is true although nothing is stepped in this process: the approach is simulated as
+ * well. */
 static const struct pmu_backend machine_backend = {.name = "machine",
                                                    .steps = true,
                                                    .begin = machine_begin,
@@ -50,7 +51,7 @@ static const struct pmu_backend machine_backend = {.name = "machine",
                                                    .read = machine_read,
                                                    .set = machine_set};
 
-/* --- one thread that waits for the nearest of its deadlines, as preload/count/counting.c does --------- */
+/* --- one thread that waits for its nearest deadline, as preload/count/counting.c does --------- */
 
 struct waiting {
     bool used;
@@ -64,10 +65,10 @@ struct run {
     const struct ctl_config *config;
     struct waiting waiting[8];
     uint64_t approaches;              /* stepped instructions */
-    unsigned fired, early, late, off; /* off: an exact one that is not where it was requested */
+    unsigned fired, early, late, off; /* off: edges that are not where they were requested */
     uint64_t first, last, largest_lateness, worst_place;
     bool exact;
-    uint64_t period, length, start; /* of a uniform; 0: not looked at */
+    uint64_t period, length, start; /* of a uniform alarm; period 0: not checked */
 };
 
 static void arm_nearest(struct run *r)
@@ -174,7 +175,7 @@ static void simulate(struct run *r, const char *chain, uint64_t skid)
     ctl_config_free(config);
 }
 
-/* 50 windows of 10 billion over 3.82e14: what a long run of a large program comes to. */
+/* 50 windows of 10 billion instructions over 3.82e14, as in a long run of a large program. */
 static void test_uniform(uint64_t skid)
 {
     const uint64_t period = 7640000000000, length = 10000000000, first = 1000000000;
@@ -186,7 +187,7 @@ static void test_uniform(uint64_t skid)
     is_int((intmax_t)r.last, (intmax_t)(first + 49 * period + length),
            "the last close is in place");
     ok(r.worst_place <= 1,
-       "each edge is at k periods: skids do not add up"); /* the precond is none */
+       "each edge is at k periods: skids do not add up"); /* the precond is no edge */
     ok(machine.now > UINT64_C(370000000000000), "over 3.7e14 instructions");
 }
 
@@ -208,7 +209,8 @@ static void test_exact(uint64_t skid, unsigned missed)
 
 int main(void)
 {
-    /* The process learns: a skid far larger than all before it is met late, once or twice. */
+    /* The process learns the skid: one that is far larger than all before makes edges late, once or
+     * twice. */
     test_exact(50000, 0);
     test_exact(100, 0);
     test_exact(0, 0);

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Edges of several chains at one instruction count: what ends a window comes first, then the chains in their order.
+# Edges of several chains at one instruction count: the events that end a window come first, then
+# the chains in their order.
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts
 [ -x "$parts" ] || skip_all "counting by steps is for x86-64 alone"
 export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
 
-# fired CHAINS: the fired events, "EVENT:ICOUNT" each, in order; windows: "OPENED-CLOSED" of each.
+# fired CHAINS: sets fired to the fired events in order, "EVENT:ICOUNT" each, and windows to
+# "OPENED-CLOSED" of each window.
 fired() {
     rm -rf "$T/log" "$T/run"
     run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/run" REGTRACE_CONTROL="$1" "$parts" calls

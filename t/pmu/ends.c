@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ends, waits and stacks that must be the same when the program is stepped; a part by the argument's first letter. */
+ * Ends, waits and stacks that must be the same when the program is stepped. The argument's first
+ * letter selects a part. */
 #include <pthread.h>
 #include <poll.h>
 #include <signal.h>

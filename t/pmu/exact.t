@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `exact`: interrupted early and stepped to the very instruction, with a counter that interrupts late by a seeded skid.
+# `exact`: the tool interrupts early and steps to the very instruction, with a counter that
+# interrupts late by a seeded skid.
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts compare=$REGTRACE_SOURCE/t/pmu/compare.py

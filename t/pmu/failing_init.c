@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An MPI_Init of the feigned library that fails (argv[1]: fails), that a jump leaves (jumps), or that ends the program (exits); then
- * some 20,000 instructions, and exit code 3. */
+ * Calls an MPI_Init of the stub MPI library that fails (argv[1]: fails), that a jump leaves
+ * (jumps), or that ends the program (exits). Then executes some 20,000 instructions, and ends with
+ * exit code 3. */
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# No alarm fires inside MPI_Init; they do again where it has failed, or was left by a jump. One that ends the program leaves a whole file.
+# No alarm fires inside MPI_Init. Alarms fire again after MPI_Init has failed, or after a jump has
+# left it. If MPI_Init ends the program, the file is complete.
 . "$(dirname "$0")/../lib.sh"
 
 program=$REGTRACE_BUILD/t/pmu/failing_init
 [ -x "$program" ] || skip_all "counting by steps is for x86-64 alone"
 export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
 
-# run_part PART: with a window in the instructions behind MPI_Init.
+# run_part PART: runs the program with a window in the instructions after MPI_Init.
 run_part() {
     rm -f "$T/log"
     run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$1" REGTRACE_CONTROL='start:icount:9000,stop:icount:1000' "$program" "$1"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * argv[1] threads that each execute some argv[2] instructions, at the same time, and end together. */
+ * Runs argv[1] threads that each execute some argv[2] instructions, at the same time, and end
+ * together. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,24 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Files of many regions and of many intervals: each opens and closes at its very count, none is lost. T_MANY: how many.
+# Files of many regions and of many intervals: each opens and closes at exactly its count, and none
+# is lost. T_MANY: how many.
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts
 [ -x "$parts" ] || skip_all "counting by steps is for x86-64 alone"
 export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
 
-# lines N FORMAT: regions of 20 instructions, one in 50, from 20000 on; not in their order.
+# lines N FORMAT: prints regions of 20 instructions, one in 50, from 20000 on, not in their order.
 lines() {
     awk -v n="$1" -v format="$2" 'BEGIN {
         for (i = 0; i < n; i++) { k = (i * 7) % n; at = 20000 + 50 * k
             if (format == "regions") printf "c,0,%d,%d,%d,%.9f\n", k, at, at + 20, 1 / n
             else printf "%d,20\n", at } }'
 }
-# wanted N: what is to fire, in order.
+# wanted N: prints what must fire, in order.
 wanted() { awk -v n="$1" 'BEGIN { for (k = 0; k < n; k++) { at = 20000 + 50 * k; print "start", at, at; print "stop", at + 20, at + 20 } }'; }
 fired() { sed -n 's/.*event \([a-z-]*\) .* icount \([0-9]*\) requested \([0-9]*\) .*/\1 \2 \3/p' "$T/log"; }
 
-# check OPTION N FORMAT
+# check OPTION N FORMAT: runs with a file of N regions or intervals, and checks all edges and
+# windows.
 check() {
     rm -f "$T/log"
     lines "$2" "$3" >"$T/file"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Events by the names of PAPI and libpfm4, asked of regtrace-events: counted as the kernel's own, refused with the reason and the
-# nearest names, handed on by regtrace run, and nothing of it seen by the program. PAPI's definitions are replaced
-# (PAPI_CSV_EVENT_FILE) by events that need no hardware, so that all of this is tried on machines without a counter.
+# Event names of PAPI and libpfm4, which regtrace-events resolves. They are counted as the kernel's
+# own, refused with the reason and the nearest names, and passed on by regtrace run; the program
+# sees nothing of that. PAPI_CSV_EVENT_FILE replaces PAPI's definitions by events that need no
+# hardware, so that all of this is tested on machines without a counter.
 . "$(dirname "$0")/../lib.sh"
 P=$REGTRACE_BUILD/t/preload/sampled
 E=$REGTRACE_BUILD/pmu/regtrace-events
@@ -12,7 +13,8 @@ unset PAPI_CSV_EVENT_FILE REGTRACE_EVENT_CODES REGTRACE_PMU REGTRACE_EVENTS REGT
 metadata() { "$PYTHON" -c 'import glob, h5py, sys
 with h5py.File(glob.glob(sys.argv[1] + "/rank-*.h5")[0], "r", swmr=True) as f:
     print(bytes(f["/metadata"][...]).decode())' "$1" | grep -E "^($2)="; }
-# traced NAME PROGRAM-ARGUMENT...: with LD_PRELOAD and the variables of `env`; counts: event and count of each record.
+# traced NAME PROGRAM-ARGUMENT...: runs the program with LD_PRELOAD and the variables in env. Sets
+# counts to the event and the count of each record.
 env=()
 traced() {
     local name=$1
@@ -22,7 +24,7 @@ traced() {
     ok_run "$name: what is recorded holds" "$REGTRACE" check "$T/$name"
     counts=$("$REGTRACE" dump "$T/$name" | sed -nE 's/.* EV_COUNTER .*event="([^"]*)" count=([0-9]+) running_per_mille=1000$/\1 \2/p' | xargs)
 }
-# refused TEXT-REGEX NAME VARIABLE...: before main, with that reason.
+# refused TEXT-REGEX NAME VARIABLE...: checks that the run is refused before main, with that reason.
 refused() {
     local like=$1 name=$2
     shift 2
@@ -31,7 +33,7 @@ refused() {
     like "$err" "$like" "$name: with the reason"
 }
 
-# --- the program that knows names ----------------------------------------------------------------------------------------
+# --- the program that knows names -----------------------------------------------------------------
 run 60 "$E"
 is "$status" 2 "asked nothing it explains itself"
 run 60 "$E" --about
@@ -45,7 +47,7 @@ is "$("$E" perf::PAGE-FAULTS | head -n 1)" $'+1.2.0.0\tperf::PAGE-FAULTS\tlibpfm
 like "$("$E" perf::PAGE-FAULT)" '^!.*event not found; nearest are .*perf::PAGE-FAULTS' "a misspelt one: the nearest"
 like "$("$E" perf::PAGE-FAULTS:k)" '^!.*only what happens in user mode' "the kernel's share is refused"
 
-# --- libpfm4 ----------------------------------------------------------------------------------------------------------------
+# --- libpfm4 --------------------------------------------------------------------------------------
 run 60 "$REGTRACE" run -o "$T/probe" -events page-faults -- "$P" faults 1
 [ "$status" = 0 ] || { skip "counting" "$err"; done_testing; }
 env=("REGTRACE_EVENTS=page-faults,perf::PAGE-FAULTS,perf::MINOR-FAULTS:u")
@@ -67,7 +69,7 @@ refused 'libpfm4: event not found; nearest' "unknown, sampled" REGTRACE_SAMPLE=p
 refused '"perf::MINOR-FAULTS" is one too many' "nine" \
     REGTRACE_EVENTS=page-faults,r1,r2,r3,r4,r5,r6,perf::PAGE-FAULTS,perf::MINOR-FAULTS
 
-# --- handed on ----------------------------------------------------------------------------------------------------------------
+# --- passed on ------------------------------------------------------------------------------------
 run 60 "$REGTRACE" run -quiet -o "$T/given" -events perf::PAGE-FAULTS,perf::MINOR-FAULTS -- bash -c 'echo "$REGTRACE_EVENT_CODES"'
 boot=$(cat /proc/sys/kernel/random/boot_id)
 is "$out" "$boot;+1.2.0.0|perf::PAGE-FAULTS|libpfm4|perf::PERF_COUNT_SW_PAGE_FAULTS;+1.5.0.0|perf::MINOR-FAULTS|libpfm4|perf::PERF_COUNT_SW_PAGE_FAULTS_MIN" \
@@ -80,8 +82,9 @@ for odd in '+1.2.0|' '+1.2.0.0' '+zz|invented::NAME|x|y' '||||;;|;' '+1.2.0.0+1.
     refused 'libpfm4: event not found' "handed nonsense: $odd" REGTRACE_EVENTS=invented::NAME "REGTRACE_EVENT_CODES=$boot;$odd"
 done
 
-# --- what the program sees of it -------------------------------------------------------------------------------------------------
-# Its first descriptor, children that it has not made, signals that it waits for.
+# --- what the program sees of it ------------------------------------------------------------------
+# Checks the program's first descriptor, children that it has not made, and signals that it waits
+# for.
 cat >"$T/looks.py" <<'PY'
 import os, signal
 print(os.open("/dev/null", os.O_RDONLY), signal.sigpending())
@@ -99,7 +102,8 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
 os.execv(sys.executable, ["python3", sys.argv[1]])' "$T/looks.py"
 is "$out" "$(cat "$T/bare")" "asking leaves no descriptor, no child and no signal" || diag "$err"
 
-# One that hangs, or breaks: found beside a copy of the library.
+# A regtrace-events that hangs or breaks: the library finds it beside itself, so the test copies the
+# library.
 mkdir "$T/lib" && cp "$LIBREGTRACE" "$T/lib/" || exit 99
 broken() {
     printf '#!/bin/sh\n%s\n' "$2" >"$T/lib/regtrace-events" && chmod +x "$T/lib/regtrace-events"
@@ -120,14 +124,14 @@ rm "$T/lib/regtrace-events"
 run 90 env REGTRACE_EVENTS=perf::PAGE-FAULTS LD_PRELOAD="$T/lib/libregtrace.so" "$P" faults 1
 like "$err" 'regtrace-events, the program that knows the names of PAPI and libpfm4, is not beside the library' "none: with the reason"
 
-# --- PAPI ------------------------------------------------------------------------------------------------------------------------
+# --- PAPI -----------------------------------------------------------------------------------------
 if "$E" --about | grep -q 'this build has no PAPI'; then
     refused 'this build has no PAPI \(Debian: libpapi-dev' "no PAPI" REGTRACE_EVENTS=PAPI_TOT_CYC
     refused 'PAPI_TOT_INS: this build has no PAPI' "no PAPI, as back end" REGTRACE_PMU=papi REGTRACE_CONTROL=start:icount:1000
     done_testing
 fi
 like "$("$E" PAPI_NOPE)" '^!.*PAPI has no event of that name|^!.*PAPI counts nothing here: ' "an event that PAPI has not"
-# What PAPI calls its processor is the unit that libpfm4 has beside its own two.
+# PAPI's name of the processor is the unit that libpfm4 has beside its own two.
 cpu=$("$E" --about | sed -nE 's/.*perf_raw \([0-9]+ events\) ([a-z0-9_]+) .*/\1/p')
 if [ -z "$cpu" ] || "$E" --about | grep -q 'PAPI counts nothing here\|^!	PAPI'; then
     like "$("$E" PAPI_TOT_INS)" '^!	PAPI_TOT_INS	PAPI	PAPI counts nothing here: ' "PAPI does not know this processor, and says why"
@@ -151,7 +155,7 @@ refused '"PAPI_L1_TCM" is one too many \(it takes several counters\)' "no room f
 refused 'PAPI_L1_TCM is made of several events' "a sum cannot be sampled" REGTRACE_SAMPLE=PAPI_L1_TCM:100
 refused 'PAPI has no event of that name; nearest are PAPI_TOT_INS, ' "misspelt" REGTRACE_EVENTS=PAPI_TOT_IN
 
-# The back end counts what PAPI says that instructions are: page faults here.
+# The back end counts what PAPI defines as instructions: page faults here.
 env=(REGTRACE_PMU=papi)
 window=start:icount:1000,stop:icount:500 traced backend faults 3000
 "$REGTRACE" report --json "$T/backend" >"$T/json"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading a counter by its page: the arithmetic and the sequence lock on pages that are made up here, and whose the page is. On real
- * ones: t/lab/inside/direct.sh. */
+ * Tests how a counter is read through its page: the arithmetic and the sequence lock on pages
+ * that are made up here, and to which process a page belongs. t/lab/inside/direct.sh tests real
+ * pages. */
 #include "pmu/internal.h"
 
 #include "base/format/recorder.h"
@@ -14,7 +15,7 @@
 static struct perf_event_mmap_page page;
 static uint64_t raw;
 static uint32_t asked;
-static int calls, changes; /* so often the kernel moves the counter while it is read */
+static int calls, changes; /* changes: how often the kernel moves the counter while it is read */
 
 static uint64_t counter(uint32_t n)
 {
@@ -75,7 +76,8 @@ static void test_values(void)
     }
 }
 
-/* As perf_event_update_userpage() has it: a period is loaded as its negative, and the counter runs over it. */
+/* As in perf_event_update_userpage(), a period is loaded as its negative, and the counter runs over
+ * zero. */
 static void test_periods(void)
 {
     uint64_t seed = 1, count = 0;
@@ -127,7 +129,7 @@ static void test_moved(void)
     ok(!read_page(&r), "being written all the time: likewise");
 }
 
-/* A descriptor of the program's that has taken the number of an event of ours. */
+/* A descriptor of the program has taken the number of one of our events. */
 static void test_taken(void)
 {
     const struct pmu_direct none = {.page = NULL};
@@ -140,7 +142,7 @@ static void test_taken(void)
     ok(read(ends[0], &r, sizeof r) == sizeof r && r.value == 4711, "and nothing is taken from it");
 }
 
-/* One that every kernel has, where it lets us. */
+/* Opens an event that every kernel has. Returns -1 if the kernel does not allow that. */
 static int open_event(void)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -163,7 +165,7 @@ static void test_whose(void)
         skip("whose the page is", "this kernel wipes no memory in children");
         return;
     }
-    struct pmu_direct d = {.page = (const struct perf_event_mmap_page *)64, /* nowhere */
+    struct pmu_direct d = {.page = (const struct perf_event_mmap_page *)64, /* not mapped */
                            .owner = recorder_own_mappings()};
     is_int(recorder_own_mappings(), d.owner, "a process has one number");
     if (fd < 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What counting by steps must get right, a part by each argument. Every run of a part executes the same instructions,
- * under the oracle too, whose ptrace shows in flags and masks. Exits with 1 where the program can see that it is stepped. */
+ * What counting by steps must get right, a part for each argument. Every run of a part executes the
+ * same instructions, also under the oracle, whose ptrace shows in flags and masks. Exits with 1 if
+ * the program can see that it is stepped. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile int seen, wrong; /* wrong: no branch may depend on what a debugger changes */
+/* `wrong` adds up errors, because no branch may depend on what a debugger changes. */
+static volatile int seen, wrong;
 static sigjmp_buf jump;
 static char bytes[65536];
 
@@ -146,7 +148,7 @@ static int flags(void)
         wrong += (int)(pushed >> 8 & 1);
         __asm__ volatile("pushfq\n\txorq $1, (%%rsp)\n\tpopfq\n\tpushfq\n\tpopq %0"
                          : "=r"(r11)::"memory", "cc");
-        wrong += (int)((r11 ^ pushed) & 1) - 1; /* the carry was turned */
+        wrong += (int)((r11 ^ pushed) & 1) - 1; /* the carry flag was inverted */
         __asm__ volatile("syscall\n\tnop\n\tmovq %%r11, %0"
                          : "=r"(r11)
                          : "a"(SYS_getpid)
@@ -161,7 +163,7 @@ static int flags(void)
     return wrong != 0;
 }
 
-/* A load of ss and the instruction after it make one trap. */
+/* A load of ss and the instruction after it cause one trap. */
 static int segments(void)
 {
     uint64_t pushed, r11;
@@ -172,7 +174,7 @@ static int segments(void)
         memory[2] = (uint16_t)ss;
         uint64_t two = 2, n = sizeof bytes;
         char *to = bytes;
-        (void)syscall(SYS_getpid); /* so that the compiler uses no red zone here */
+        (void)syscall(SYS_getpid); /* keeps the compiler from using the red zone */
         __asm__ volatile("movl %0, %%ss\n\tnop\n\tmovl %0, %%ss\n\tmovl %0, %%ss\n\tnop" ::"r"(ss));
         __asm__ volatile("movl %1, %%ss\n\tpushfq\n\tpopq %0" : "=r"(pushed) : "r"(ss) : "memory");
         wrong += (int)(pushed >> 8 & 1);
@@ -275,8 +277,9 @@ static int spawned(void)
     return WEXITSTATUS(a) == 3 && c == 'x' && pclose(f) == 0 ? 0 : 1;
 }
 
-/* Not strcmp(): it takes another way where a string lies at the end of a page, and where argv lies follows from the size of
- * the environment, which differs between the runs that are compared. */
+/* Compares without strcmp(), which takes another path if a string lies at the end of a page. Where
+ * argv lies follows from the size of the environment, which differs between the runs that are
+ * compared. */
 static int is(const volatile char *a, const char *b)
 {
     while (*a == *b && *b != '\0')

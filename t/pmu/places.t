@@ -9,7 +9,7 @@ places=$REGTRACE_BUILD/t/probes/places
 export XDG_CACHE_HOME=$T/cache
 [ -x "$parts" ] && [ -x "$places" ] || skip_all "places are for x86-64, and need regtrace-sites"
 
-# same PART TASK TID [KEY=VALUE]...: see compare.py.
+# same PART TASK TID [KEY=VALUE]...: runs compare.py, see there.
 same() { ok_run "$*" "$PYTHON" "$compare" "$REGTRACE_BUILD" "$@"; }
 never=:count1000000000
 everywhere=
@@ -93,7 +93,7 @@ stop=$(sed -n 2p <<<"${counted//,/$'\n'}" | cut -d' ' -f2)
 like "$counted" "^start 0 0,stop $stop -,start $((stop + 100)) $((stop + 100)),stop [0-9]+ -,$" \
     "SDE's example of a count and a place: the second pass counts from the place"
 
-# Breakpoints of the program's own, calls through pointers, entries and exits of functions.
+# The program's own breakpoints, calls through pointers, entries and exits of functions.
 own=$T/own
 cc -D_GNU_SOURCE -O2 -o "$own" "$REGTRACE_SOURCE/t/probes/own.c" || exit 99
 callee=precond:enter_func:callee,precond:exit_func:callee,repeat
@@ -114,7 +114,8 @@ for part in after_call after_pointer at_entry at_place at_two_bytes; do
     done
 done
 
-# The library, run and --explain refuse it before main, in the same words.
+# The library, run and --explain refuse memory traces and values together with steps before main, in
+# the same words.
 refused() {
     run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/refused" REGTRACE_PMU=step \
         REGTRACE_CONTROL=start:icount:1 "REGTRACE_${1^^}=$2" "$own" at_place

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Regions files in a run: those of instruction counts open at their very counts, those of program counters are refused beside steps.
+# Regions files in a run: regions of instruction counts open and close at exactly their counts.
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts

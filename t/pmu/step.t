@@ -18,7 +18,8 @@ for part in loop calls signals threads forks masked repeats flags segments entri
 done
 like "$("$REGTRACE" report "$T/loop")" ' 500/500 ' "the window opened at the count that was asked for"
 
-# Ends by signals of every kind, waits that signals break off, other stacks, cancelled threads, children: as without steps.
+# Ends by signals of every kind, waits that signals interrupt, other stacks, cancelled threads,
+# children: as without steps.
 for part in a b c e f i k l n s u v w; do
     run 60 "$REGTRACE_BUILD/t/pmu/ends" $part
     bare="$status $out"
@@ -27,7 +28,8 @@ for part in a b c e f i k l n s u v w; do
     is "$status $out" "$bare" "ends.c, part $part: the same end and output as without us"
 done
 
-# A stack that is full at every place of a page, where our handler has no more room or not even its frame.
+# A full stack that ends at every place of a page: our handler has no room left there, or not even
+# its frame.
 died=""
 for room in {1..4100..100}; do
     run 60 setarch -R env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/full-$room" REGTRACE_PMU=step REGTRACE_CONTROL=start:icount:100 \
@@ -42,7 +44,8 @@ is "$status" 0 "no alarm asks for a count: the program runs all the same"
 run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/named" REGTRACE_PMU=step REGTRACE_CONTROL=start:pcontrol:first,stop:pcontrol:last \
     "$REGTRACE_BUILD/t/pmu/stub_calls" mpi 3
 is "$status" 0 "nor do alarms of other types"
-# total PART: of a counting run; less what the program executes behind our end, which is the same in each.
+# total PART: prints the total of a counting run. It lacks what the program executes after the
+# tool's end, which is the same for each part.
 total() {
     run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/total-$1" REGTRACE_PMU=step REGTRACE_COUNT=1 "$parts" "$1"
     "$REGTRACE" report --json "$T/total-$1" | sed -n 's/.*"instructions": \([0-9]*\), "events".*/\1/p'
@@ -55,7 +58,7 @@ for part in calls signals; do
     is $(($(total loop) - $(total $part))) $(($(of_oracle loop) - $(of_oracle $part))) "counting runs tell by how much loop exceeds $part"
 done
 
-# same PART TASK TID ...: see compare.py.
+# same PART TASK TID ...: runs compare.py, see there.
 same() { ok_run "$1, thread $2: every alarm fires where the oracle stands" "$PYTHON" "$compare" "$REGTRACE_BUILD" "$@"; }
 same loop 0.0 0 every=397 twice=1
 same calls 0.0 0 twice=1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * argv[2] calls of a feigned MPI library (argv[1]: mpi; kinds: some of each kind of wrapper), or named calls of ours (regions):
- * what tracing them executes must not be counted. */
+ * Makes argv[2] calls of a stub MPI library (argv[1]: mpi; kinds: some of each kind of wrapper), or
+ * named calls of regtrace (regions). What tracing executes for them must not be counted. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ int MPI_Comm_rank(uintptr_t comm, int *rank);
 int MPI_Pcontrol(int level, ...);
 int MPI_Finalize(void);
 
-/* Plain calls, completions, one written by hand, a mark. */
+/* Makes plain calls, completions, a call whose wrapper is written by hand, and a mark. */
 static void call_kinds(int *word)
 {
     uintptr_t request;
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         return 2;
     long n = atol(argv[2]);
     regtrace_region_begin("first");
-    /* Not strcmp(), whose way follows from where argv lies. */
+    /* Not strcmp(), whose path depends on where argv lies. */
     if (argv[1][0] == 'm')
         for (long i = 0; i < n; i++)
             (void)MPI_Send(&word, 1, 0x209, -2, 1, 0x101);

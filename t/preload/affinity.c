@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Binds itself and its threads to processors in all ways, opens windows, and prints for each where the thread may run by its own
- * account: kernel's thread id, and the processors. */
+ * Test program: binds itself and its threads to processors in all ways, and opens windows. Before
+ * each window it prints the kernel's thread ID and the processors on which sched_getaffinity() lets
+ * the thread run. */
 #include "share/include/regtrace.h"
 
 #include <pthread.h>
@@ -38,7 +39,7 @@ static void window(void)
     regtrace_stop(0);
 }
 
-/* argument: NULL, or it binds itself to the first. */
+/* Binds itself to the first processor if `argument` is not NULL. */
 static void *work(void *argument)
 {
     window();
@@ -49,7 +50,7 @@ static void *work(void *argument)
     window();
     window();
     (void)pthread_barrier_wait(&line);
-    (void)pthread_barrier_wait(&line); /* main binds it meanwhile */
+    (void)pthread_barrier_wait(&line); /* main binds a thread between the two */
     window();
     return NULL;
 }
@@ -80,7 +81,9 @@ static void bind(int which)
 
 static int child(void)
 {
-    bind(0); /* so its process begins; last told was the second */
+    /* The child begins with this mask. The last mask that this thread has recorded is that of the
+     * second processor. */
+    bind(0);
     pid_t pid = fork();
     if (pid == 0) {
         bind(1);
@@ -102,7 +105,7 @@ int main(int argc, char **argv)
         if (CPU_ISSET(i, &all))
             processor[n++] = (int)i;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc > 1) { /* bound before anything */
+    if (argc > 1) { /* with an argument: bind before the first event */
         bind(1);
         window();
         return 0;
@@ -118,7 +121,7 @@ int main(int argc, char **argv)
     bind(1);
     window();
     regtrace_start(0);
-    bind(0); /* inside a window, and undone: never told */
+    bind(0); /* undone inside the window: never recorded */
     bind(1);
     regtrace_stop(0);
     window();

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Where the process and its threads may run is recorded as the program itself says it, and told only where it changes.
+# The recording says where the process and its threads may run exactly as the program sees it, and
+# has an event only where that changes.
 . "$(dirname "$0")/../lib.sh"
 [ -n "$PYTHON" ] && "$PYTHON" -c 'import h5py' 2>/dev/null || skip_all "no python3 with h5py"
 P=$REGTRACE_BUILD/t/preload/affinity
@@ -40,7 +41,8 @@ for path in sys.argv[2:]:
                     found[-1] = now
             elif e["code"] == OPEN:
                 found.append(now)
-        # A window that prints nothing is one in which the thread was bound and unbound: as before.
+        # The program prints nothing for the window in which it binds itself and undoes that. Its
+        # mask is that of the window before.
         want = said.get(int(t["kernel_tid"]), [])
         reduced = [(len(m), m[0]) for m in want]
         if len(found) == len(reduced) + 1:
@@ -56,7 +58,8 @@ print("sums", "differ" if len(set().union(*sums.values())) == len(sums) and all(
 print("wrong", wrong)
 END
 
-# traced NAME VAR=VALUE... -- COMMAND...: out: what the program said; found: what the oracle says.
+# traced NAME VAR=VALUE... -- COMMAND...: runs the command and checks its files. Sets out to the
+# program's output and found to the oracle's.
 traced() {
     local name=$1 env=()
     shift
@@ -69,11 +72,14 @@ traced() {
     ok_run "$name: what is recorded holds" "$REGTRACE" check "$T/$name"
     found=$("$PYTHON" "$T/oracle.py" "$T/$name.out" "$T/$name"/rank-*.h5 2>&1)
 }
-# attribute NAME: of the first file that is not a child's.
+# attribute NAME: prints this attribute of rank-00000.h5, the parent's file.
 attribute() { "$PYTHON" -c 'import h5py, sys; print(h5py.File(sys.argv[1]).attrs[sys.argv[2]].decode().rstrip("\0"))' "$T/all/rank-00000.h5" "$1"; }
 
 traced all -- "$P"
-# main: 1 to {0}, 2 to {1}, 3 to all; threads: {1} by attributes; {0} by itself, {1} by main; none; child: {1}, all.
+# The 8 records:
+# - main: {0}, {1}, all
+# - threads: {1} by its attributes; {0} by itself, then {1} by main; none
+# - child: {1}, all
 is "$(sed -n 1p <<<"$found")" "windows 25 records 8 extra 1" "each window opens where the program says, and changes alone are told"
 is "$(sed -n 3p <<<"$found")" "wrong []" "in each thread"
 is "$(sed -n 2p <<<"$found")" "sums differ" "other processors have another sum"
@@ -90,7 +96,7 @@ like "$found" 'records 0 ' "which nobody else binds tells nothing more"
 run 60 env REGTRACE_DIR="$T/nothing" LD_PRELOAD="$LIBREGTRACE" "$P" x
 is "$(find "$T/nothing" -name 'rank-*.h5' | wc -l)" 1 "with events there is a file"
 
-# Without any event but our own: no file, though it binds itself.
+# A program with no event but the tool's leaves no file, although it binds itself.
 cat >"$T/idle.c" <<'END'
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -107,7 +113,7 @@ int main(void)
     return pthread_create(&t, 0, nothing, 0) != 0 || pthread_join(t, 0) != 0;
 }
 END
-# It links what looks like MPI: its recording begins with it.
+# The program links a library that looks like MPI, so its recording begins early.
 echo 'int PMPI_Init(void) { return 1; }' >"$T/mpi.c"
 cc -shared -fPIC -o "$T/libmpi.so" "$T/mpi.c" && cc -pthread -o "$T/idle" "$T/idle.c" -Wl,--no-as-needed "$T/libmpi.so" || exit 99
 run 60 env REGTRACE_DIR="$T/idle.run" LD_PRELOAD="$LIBREGTRACE" "$T/idle"

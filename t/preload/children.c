@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a program sees of its children and of exec, printed: the text must be the same with and without the preload. */
+ * Prints what a program sees of its children and of exec. The output must be the same with and
+ * without the preload. */
 #include "share/include/regtrace.h"
 
 #include <dlfcn.h>
@@ -43,7 +44,7 @@ static void forks(void)
     printf("1000 forks: sum %d, other children %d, errno %d\n", sum, others, errno == ECHILD);
 }
 
-/* Every child opens a region: a file of its own, where children are followed. */
+/* Each child opens a region, so it gets its own file if children are followed. */
 static void working_forks(void)
 {
     for (int i = 0; i < 5; i++) {
@@ -95,7 +96,7 @@ static void handler(int signo)
     (void)signo;
 }
 
-/* A child of vfork resets a handler; ours stays. */
+/* A child of vfork resets a handler. The parent's handler must stay. */
 static void vfork_handler(void)
 {
     struct sigaction a = {.sa_handler = handler}, now;
@@ -160,7 +161,7 @@ static void show_signals(void)
     printf("own group %d\n", getpgrp() == getpid());
 }
 
-/* One step by each member of the family. */
+/* Calls each function of the exec family in turn; each program goes on with the next step. */
 static void chain(int step)
 {
     char next[16];
@@ -217,7 +218,7 @@ static void shells(void)
     printf("system %d\n", WEXITSTATUS(system(command)));
 }
 
-/* Programs that libc itself starts, through a shell. */
+/* Runs programs that libc itself starts through a shell. */
 static void nested_shells(void)
 {
     char command[4096];
@@ -303,7 +304,7 @@ static void *forker(void *argument)
     return argument;
 }
 
-/* Two threads fork while two others use what we lock. */
+/* Two threads fork while two others call functions that take the tracer's locks. */
 static void forks_of_threads(void)
 {
     pthread_t t[4];

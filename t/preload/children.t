@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# fork, vfork, posix_spawn, exec, shells, daemons and every way to end are what they are without us.
+# fork, vfork, posix_spawn, exec, shells, daemons and every way to end behave as they do without the
+# tracer.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 # shellcheck disable=SC2034  # read by same.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A writer closes its file and ends while its process checks whether it is alive. That writer was
-# not killed, and no message says so.
+# not killed, and no message says that it was.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 cc -o closing "$REGTRACE_SOURCE/t/preload/closing.c" 2>err || skip_all 'no PTRACE_GET_SYSCALL_INFO here'

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Children with memory of their own that are not made by fork(): copies clone|returns|raw_clone|raw_fork|raw_exec|fork [late]|program|blind|sandbox. Each records
- * while its parent does. "late": the parent records nothing before; "program" has no
- * children, and "blind" no descriptors in the end. What is printed is the same with and without the preload. */
+ * copies PART [late]: children with their own memory that fork() does not make. PART is clone,
+ * returns, raw_clone, raw_fork, raw_exec, fork, program, blind or sandbox. Each child records while
+ * its parent does. The output must be the same with and without the preload.
+ * - late: the parent records nothing
+ * - program: has no children
+ * - blind: has no children, and in the end may open no more descriptors
+ * - sandbox: has no children, and may only write and exit */
 #include "share/include/regtrace.h"
 
 #include <linux/filter.h>
@@ -43,7 +47,9 @@ static int child(void *number)
     _exit(*(int *)number);
 }
 
-/* SYS_clone with the flags of fork: the arguments behind them are 0, in whatever order the machine has them. */
+/* Starts child `number` in the way that `part` names. Returns its pid, or -1. SYS_clone gets the
+ * flags of fork; its other arguments are 0, so their order, which depends on the machine, does not
+ * matter. */
 static pid_t start(int number)
 {
     pid_t made = -1, told = -1;
@@ -69,7 +75,7 @@ static pid_t start(int number)
     return made;
 }
 
-/* From here on the process may write and exit; anything else kills it. */
+/* Restricts the process to write and exit_group, and records. Any other system call kills it. */
 static int sandbox(void)
 {
     struct sock_filter code[] = {
@@ -104,7 +110,8 @@ int main(int argc, char **argv)
         record("parent", 5);
     for (int i = 0; i < CHILDREN; i++) {
         int status = -1;
-        sigset_t before, after; /* of which the kernel knows 64 bits, and libc empties no more */
+        /* Cleared whole by memset(): the kernel knows 64 bits of them, and libc clears no more. */
+        sigset_t before, after;
         memset(&before, 0, sizeof before);
         memset(&after, 0, sizeof after);
         (void)sigprocmask(SIG_SETMASK, NULL, &before);

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Children made by clone() or by raw system calls: each records into a file of its own, and nothing of the parent's is lost.
+# Children made by clone() or by raw system calls: each records into its own file, and nothing of
+# the parent's recording is lost.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 
-# count NAME: regions of that name in the last trace.
+# count NAME: prints how many regions of that name the last trace has.
 count() { "$REGTRACE" dump "$last_trace" | grep -cE "region begins.*\"$1\""; }
 
 for part in clone returns raw_clone raw_fork fork; do

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# REGTRACE_EVENTS: what a thread's window counted, exactly, by events of the kernel that need no hardware.
+# REGTRACE_EVENTS records exactly what a thread's window counted, here with kernel events that need
+# no hardware.
 . "$(dirname "$0")/../lib.sh"
 P=$REGTRACE_BUILD/t/preload/sampled
 window=start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat
 
-# --- wrong requests ----------------------------------------------------------------------------------------------------
+# --- wrong requests -------------------------------------------------------------------------------
 wrong() {
     run 30 env REGTRACE_DIR="$T/wrong" REGTRACE_EVENTS="$1" LD_PRELOAD="$LIBREGTRACE" "$P" work 1
     is "$status,$out" 2, "\"$1\" is refused before main"
@@ -29,7 +30,8 @@ if [ "$status" != 0 ]; then
     exit
 fi
 
-# counted NAME ARGUMENT...: runs the program; counts: thread, window, event, count, running of each record.
+# counted NAME ARGUMENT...: runs the program. Sets counts to one line for each record: thread,
+# window, event, count, running time per mille.
 counted() {
     local name=$1
     shift
@@ -54,7 +56,7 @@ is "$(awk '{ print $1, $2, $3 }' <<<"$counts" | sort | uniq -d | wc -l)" 0 "each
 counted child fork 2
 is "$(awk '{ print $2, $3 }' <<<"$counts" | sort -u | head -n 2 | wc -l)" 2 "the parent's window goes on over fork"
 
-# --- in MPI calls, and for stats-emit --------------------------------------------------------------------------------------
+# --- in MPI calls, and for stats-emit -------------------------------------------------------------
 run 30 env REGTRACE_DIR="$T/wrong" REGTRACE_EVENTS_MPI=1 LD_PRELOAD="$LIBREGTRACE" "$P" work 1
 is "$status,$out" 2, "counting in MPI calls without an event is refused"
 like "$err" 'REGTRACE_EVENTS_MPI .* needs events to count: give REGTRACE_EVENTS' "with the remedy"
@@ -114,7 +116,8 @@ for mpi in $(mpis); do
     run 60 "$REGTRACE" dump "$T/calls-$mpi"
     is "$(sed -nE 's/.* EV_MPI_COUNTER .*event="page-faults" count=([0-9]+) .*/\1/p' <<<"$out" | xargs)" "700 11" \
         "$mpi: what was touched in the calls, without the one that an edge of the window cuts" || diag "$out"
-    # The recorder's own pages are touched for the first time in a window too.
+    # The recorder also touches its own pages for the first time in a window, so up to 9 more faults
+    # are right.
     is "$(sed -nE 's/.* EV_(STATS_)?COUNTER .*event="page-faults" count=([0-9]+) .*/\1 \2/p' <<<"$out" | awk '
         { wanted = substr("1000 1051 0005 1076 0030", 5 * NR - 4, 4) + 0; print ($0 ~ /STATS/), ($NF >= wanted && $NF <= wanted + 9) }' | xargs)" \
         "1 1 1 1 1 1 0 1 0 1" "$mpi: stats-emit, since the counters began and since the last reset; and the window's own" || diag "$out"
@@ -125,7 +128,7 @@ for mpi in $(mpis); do
     run 60 "$REGTRACE" report --json "$T/calls-$mpi"
     like "$out" '"name": "MPI_Comm_call_errhandler".*"counted": \{"page-faults": 711, "major-faults": 0\}' "$mpi: the JSON too"
     ok_run "$mpi: what is recorded holds" "$REGTRACE" check "$T/calls-$mpi"
-    # A window that the size limit cuts off never says what it counted.
+    # A window that the size limit cuts off has no record of its counts.
     run 60 mpirun_for "$mpi" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/full-$mpi" REGTRACE_EVENTS=page-faults REGTRACE_EVENTS_MPI=1 \
         REGTRACE_MAX_SIZE=512k REGTRACE_BUFFER=256k "$APPS/stencil.$mpi" 3 2000 16
     is "$status" 0 "$mpi: a program that records more than the limit ends well" || diag "$err"

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     while (made < n && pthread_create(&threads[made], &a, run, NULL) == 0)
         made++;
     if (made < n)
-        return 2; /* those that run wait for ever */
+        return 2; /* the threads that run wait for ever */
     for (int i = 0; i < made; i++)
         (void)pthread_join(threads[i], NULL);
     printf("%d threads\n", made);

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A program whose threads wait for each other ends, however many record and however small the
-# stream is: each recording thread keeps a chunk, and the last one must not wait for the others'.
+# A program whose threads wait for each other ends, however many threads record and however small
+# the stream is. Each recording thread holds a chunk, and the last thread must not wait for the
+# chunks of the others.
 . "$(dirname "$0")/../lib.sh"
 cc -O1 -o "$T/crowd" "$(dirname "$0")/crowd.c" -pthread || exit 99
 cd "$T" || exit 99
 
-# crowd NAME THREADS [VARIABLE=VALUE]...: the program's end and output; its run is in o.NAME.
+# crowd NAME THREADS [VARIABLE=VALUE]...: runs the program and checks its exit code and output. Its
+# run is in o.NAME.
 crowd() {
     local name=$1 threads=$2
     shift 2
@@ -14,7 +16,7 @@ crowd() {
     is "$status $out" "0 $threads threads" "$name: $threads threads come to their barrier" || diag "$err"
 }
 
-# recorded NAME THREADS: nothing is lost.
+# recorded NAME THREADS: checks that the run has each thread's region and lost nothing.
 recorded() {
     is "$("$REGTRACE" dump "$T/o.$1" | grep -c 'EV_REGION_BEGIN.*together')" "$2" "$1: each thread's region is recorded"
     like "$("$REGTRACE" report "$T/o.$1")" 'events recorded, 0 lost' "$1: nothing is lost"
@@ -27,7 +29,7 @@ crowd small 40 REGTRACE_BUFFER=64k
 recorded small 40
 crowd dropping 300 REGTRACE_FULL=drop
 
-# A limit on files allows the first chunks alone.
+# A limit on file sizes leaves room for the first chunks only.
 most=$(ulimit -f)
 ulimit -S -f 6000
 crowd limited 300

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The heap of what a thread waits for, against a list that is looked through: random comings and goings. */
+ * Compares the heap of a thread's deadlines with a list that is searched linearly, over random
+ * insertions and removals. */
 #include "preload/window/deadlines.h"
 #include "t/tap.h"
 
@@ -59,7 +60,7 @@ static void change(struct deadlines *d, unsigned *wrong)
     uint16_t chain = (uint16_t)random_below(CHAINS);
     struct deadline taken;
     if (random_below(5) < 3) {
-        /* Few counts, so that many are equal. */
+        /* Few different counts, so that many are equal. */
         list[chain] = (struct deadline){.at = random_below(40),
                                         .alarm = (uint16_t)(2 * chain + random_below(2)),
                                         .chain = chain,

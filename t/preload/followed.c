@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions followed in a handler leave everything as the processor leaves it: pieces of code with all kinds of them are executed
- * natively and followed from each of their instructions on, by 1 to 64 of them. What was captured is what single steps show. */
+ * Following instructions in a handler leaves everything as the processor does. Pieces of code with
+ * all kinds of instructions are executed natively, and followed from each of their instructions on,
+ * for 1 to 64 instructions. Captured values must be those that single steps show. */
 #include "t/preload/following.h"
 
 #include "preload/values/values.h"
@@ -12,7 +13,8 @@
 
 static struct state native, followed;
 
-/* What a stepped thread had in the register that an item names. */
+/* Reads the register that an item names from a single step. Returns false if the item names no such
+ * register. */
 static bool item_of(const struct step *s, const struct values_item *i, uint64_t *value)
 {
     const uint8_t *x = s->vectors;
@@ -41,7 +43,8 @@ static bool x87_of(const struct step *s, const struct values_item *i, uint64_t *
     return true;
 }
 
-/* Captured in order, each at an instruction that was executed, with the values that registers had behind it. */
+/* Checks that values were captured in order, each at an executed instruction, and that they are the
+ * values of the registers after that instruction. */
 static bool same_values(unsigned from, unsigned *compared)
 {
     unsigned at = from;
@@ -56,7 +59,8 @@ static bool same_values(unsigned from, unsigned *compared)
             return false;
         }
         while (at + 1 < step_count && steps[at + 1].rip == a->address)
-            at++; /* one step for each repetition */
+            /* A repeated instruction has one step for each repetition. */
+            at++;
         if (++at >= step_count)
             break;
         for (unsigned i = 0; i < a->item_count && i < c->count; i++) {
@@ -106,7 +110,9 @@ static void try_piece(void)
             skip_first = first;
             execute(&followed);
             unsigned stopped =
-                step_count; /* those before the sample; the list behind is of the native run */
+                /* The steps before the sample. The entries after them are those of the native
+                 * run. */
+                step_count;
             same = same_state(&native, &followed);
             step_count = executed;
             right = (piece->needs & 4) != 0 || same_values(stopped, &values_compared);
@@ -156,7 +162,7 @@ static void follow_piece(const char *name, uint32_t n)
     execute(&followed);
 }
 
-/* What is known without any decoder: the addresses of a loop, and who called. */
+/* Checks what is known without a decoder: the addresses in a loop, and the caller. */
 static void try_known(void)
 {
     struct rt_error e = {{0}};
@@ -177,7 +183,7 @@ static void try_known(void)
     unsigned inside = 0, with = 0;
     for (unsigned i = 0; i < captured_count; i++) {
         uint64_t at = values_table.codes[captured[i].number - 1].answer.address - caller;
-        if (at < 6 || at > 11) /* the two that have their frame */
+        if (at < 6 || at > 11) /* the two accesses that execute within the frame */
             continue;
         inside++;
         with += captured[i].has_context && captured[i].context[0] == caller;
@@ -190,7 +196,8 @@ static void try_known(void)
     values_ask_forked();
 }
 
-/* Ticks of what a sample adds to an empty handler, but for its record. */
+/* Prints for pieces of code the shortest time, in ns, that a sample takes in a handler, without its
+ * record. */
 static int measure(void)
 {
     static const char *const names[] = {"arithmetic", "memory", "sse", "avx512"};
@@ -218,7 +225,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         return measure();
     for (uint32_t i = 0; i < VALUES_SLOTS; i++)
-        atomic_store(&values_table.slots[i], 0); /* the other plug-in's answers */
+        atomic_store(&values_table.slots[i], 0); /* drop the answers of the other plug-in */
     try_known();
     ok(values_compared > 1000, "values were compared: %u", values_compared);
     return done_testing();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pieces of code that t/preload/followed.c executes by the processor and by copies. Each begins and ends with int3. On entry r15 has 4 KiB on
- * either side that may be used, r14 is r15 + 512, rcx is 5; the other registers hold anything. */
+ * Pieces of code for t/preload/followed.c, which the processor executes itself and by copies of
+ * their instructions. Each piece begins and ends with int3. On entry r15 has 4 KiB on either side
+ * that may be used, r14 is r15 + 512, and rcx is 5; the other registers hold anything. */
     .intel_syntax noprefix
     .text
     .macro piece name, needs=0
@@ -186,7 +187,7 @@ piece calls
 4:  nop
 over calls
 
-/* More than a red zone below where the handler's frame lies. */
+/* Uses the stack more than a red zone below rsp, where the handler's frame lies. */
 piece deep
     mov rbx, rsp
     sub rsp, 2048
@@ -277,7 +278,8 @@ piece odd, 4
     and ebx, 0xcd5
 over odd
 
-/* The handler of the program leaves each out: three bytes, two where there is a prefix or ud2. */
+/* The program's fault handler, faulted() in following.c, skips each faulting instruction, whose
+ * length it tells from the first bytes. */
 piece faults, 4
     xor ebx, ebx
     mov rax, [rbx]
@@ -420,8 +422,10 @@ over avx512
     .quad 0, 0, 0, 0
     .popsection
 
-/* void enter(const struct state *s, uintptr_t piece, uint64_t *stack): registers from *s, 64 words of the stack that hold r15, and on. What comes to the end of the piece goes
- * on at entered, with *stack as its stack pointer. */
+/* void enter(const struct state *s, uintptr_t piece, uint64_t *stack): saves its stack pointer in
+ * *stack, pushes 64 words that hold r15, loads all registers from *s and jumps to `piece`. At the
+ * end of the piece the handler restores that stack pointer and goes on at `entered`, which returns
+ * to the caller. */
     .globl enter, entered
 enter:
     push rbx

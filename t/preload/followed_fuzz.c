@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions of libraries and random ones, one to four at a time, from states in which most of their memory operands are memory: what
- * following them in a handler leaves is what the processor leaves, faults among it.
+ * Fuzz test: follows one to four instructions in a handler, and compares the resulting state with
+ * the processor's, faults included. The instructions come from libraries or are random; the start
+ * states make most memory operands point to mapped memory.
  *
- *   followed_fuzz.t [SEED CASES FILE...]   its own C library if there is no FILE */
+ *   followed_fuzz.t [SEED CASES FILE...]   without a FILE: from this program and its libraries */
 #include "t/preload/following.h"
 
 #include "preload/values/values_ask.h"
@@ -18,13 +19,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLOT 80 /* bytes of a case: at most 4 * 15, and int3s */
+#define SLOT 80 /* bytes of a case: at most 4 * 15, and two int3s */
 #define CASES 12288u
 #define INSTRUCTIONS 4u
 #define TEXTS 4096
 #define FORM_MOST 6 /* cases of one form */
 
-/* Code must be an image's: it stands in this one's text. */
+/* Instructions are followed only in the code of an image, so the cases lie in this program's
+ * text. */
 __asm__(".pushsection .text.cases, \"ax\", @progbits\n"
         ".balign 4096\n"
         "cases: .zero 80 * 12288\n"
@@ -41,7 +43,7 @@ struct instruction {
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
 };
-/* What the parent knows of its child. */
+/* Progress of the child, in memory that it shares with its parent. */
 struct progress {
     uint8_t bytes[SLOT];
     unsigned count, tried, differing, faulted, captured, instructions;
@@ -53,10 +55,14 @@ static unsigned text_count;
 static struct progress *progress;
 static ZydisDecoder decoder;
 
-/* --- which -------------------------------------------------------------------------------------------- */
+/* --- choice of instructions ------------------------------------------------------------------- */
 
-/* What leaves the program, changes what handlers themselves run on, tells time, chance or the processor's number, or waits. FNSTENV and
- * its like tell where the last x87 instruction was, which AMD's processors lose with any signal; UD0's length is the processor's affair. */
+/* Is this an instruction that cannot be compared? Such an instruction
+ * - leaves the program, or waits
+ * - changes what handlers themselves run on
+ * - tells the time, random numbers or the processor's number
+ * FNSTENV and similar instructions store the address of the last x87 instruction, which AMD's
+ * processors lose with any signal. The length of UD0 depends on the processor. */
 static bool is_apart(const ZydisDecodedInstruction *z)
 {
     static const ZydisInstructionCategory categories[] = {
@@ -115,7 +121,7 @@ static bool is_fit(const struct instruction *i)
         if (o->mem.base == ZYDIS_REGISTER_RSP && o->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
             (o->mem.index != ZYDIS_REGISTER_NONE || o->mem.disp.value < -128 ||
              o->mem.disp.value > 64 * 8 - 64 || (writes && o->mem.disp.value < 0)))
-            return false; /* enter() says what the stack holds */
+            return false; /* beyond the words that enter() fills in */
     }
     return true;
 }
@@ -146,7 +152,8 @@ static bool decode(const uint8_t *from, size_t count, struct instruction *i)
     return true;
 }
 
-/* Up to four; their number. */
+/* Fills `list` with one to four instructions. Returns their count, or 0 if the first is not
+ * usable. */
 static unsigned choose(struct instruction *list)
 {
     uint8_t random[64];
@@ -160,7 +167,8 @@ static unsigned choose(struct instruction *list)
         from = t->from + at;
         left = t->count - at < 64 ? t->count - at : 64;
     } else if (random_word() % 2 != 0) {
-        random[0] = random_word() % 2 != 0 ? 0x62 : 0xc4; /* EVEX, VEX: one in 256 otherwise */
+        /* EVEX or VEX: random bytes begin with one in 256 cases only. */
+        random[0] = random_word() % 2 != 0 ? 0x62 : 0xc4;
         random[1] = (uint8_t)((random[0] == 0x62 ? 0xf0 : 0xe0) | (random[1] & 3) | 1);
     }
     unsigned n = 0, most = 1 + (unsigned)(random_word() % INSTRUCTIONS);
@@ -172,7 +180,7 @@ static unsigned choose(struct instruction *list)
     return n;
 }
 
-/* --- from where --------------------------------------------------------------------------------------- */
+/* --- start states ----------------------------------------------------------------------------- */
 
 static uint64_t *general(ZydisRegister r)
 {
@@ -193,7 +201,8 @@ static void small_vector(ZydisRegister r)
     }
 }
 
-/* Registers, so that this operand is amid the arena; of rip-relative ones the displacement. */
+/* Sets the registers of a memory operand so that it points into the middle of the arena; sets the
+ * displacement if the operand is rip-relative. */
 static void aim(struct instruction *i, const ZydisDecodedOperand *o, const uint8_t *end)
 {
     uintptr_t to = (uintptr_t)arena + ARENA / 2 + random_word() % 8 * 64 +
@@ -217,8 +226,9 @@ static void aim(struct instruction *i, const ZydisDecodedOperand *o, const uint8
 static void prepare(struct instruction *list, unsigned n, const uint8_t *at)
 {
     make_state();
-    before.r[1] = random_word() % 4 == 0 ? 0 : random_word() % 200; /* repetitions */
-    for (unsigned k = n; k-- > 0;) { /* the first one's word is the last */
+    before.r[1] = random_word() % 4 == 0 ? 0 : random_word() % 200; /* rcx: repetitions */
+    /* From the last to the first, so that the settings for the first instruction win. */
+    for (unsigned k = n; k-- > 0;) {
         struct instruction *i = &list[k];
         const uint8_t *end = at;
         for (unsigned m = 0; m <= k; m++)
@@ -236,7 +246,7 @@ static void prepare(struct instruction *list, unsigned n, const uint8_t *at)
     }
 }
 
-/* --- cases -------------------------------------------------------------------------------------------- */
+/* --- cases ------------------------------------------------------------------------------------ */
 
 static bool is_written(const struct instruction *i, const uint64_t *r)
 {
@@ -248,7 +258,7 @@ static bool is_written(const struct instruction *i, const uint64_t *r)
     return false;
 }
 
-/* Both are aimed at the arena by aim(), whichever comes last. */
+/* Can aim() set the registers so that the memory operands of both instructions lie in the arena? */
 static bool goes_with(const struct instruction *first, const ZydisDecodedOperand *later)
 {
     const uint64_t *base = general(later->mem.base), *index = general(later->mem.index);
@@ -265,7 +275,8 @@ static bool goes_with(const struct instruction *first, const ZydisDecodedOperand
     return true;
 }
 
-/* How many of them, so that none uses memory by what an earlier one has made of a register: that could be anywhere. */
+/* Returns how many instructions at the head of the list are independent: none accesses memory
+ * through a register that an earlier one has changed, because its value could be any address. */
 static unsigned independent(const struct instruction *list, unsigned n)
 {
     for (unsigned k = 1; k < n; k++)
@@ -329,7 +340,8 @@ static bool try_case(unsigned number)
     progress->tried++;
     return true;
 }
-/* The arena: near enough for displacements, with nothing beside it for 512 MiB. */
+/* Makes the cases writable and reserves address space for the arena: near enough for displacements,
+ * with nothing else mapped for 512 MiB on either side. Returns the arena's address. */
 static uintptr_t reserve(void)
 {
     const size_t around = (size_t)512 << 20;
@@ -342,7 +354,7 @@ static uintptr_t reserve(void)
     return (uintptr_t)p + around;
 }
 
-/* In a child, since what is wrong may end it. */
+/* Tries cases in a child process, because a wrong result may end it. Returns its exit status. */
 static int try_cases(unsigned most, uint64_t seed)
 {
     struct rt_error e = {{0}};
@@ -380,7 +392,7 @@ static bool run_cases(unsigned most, uint64_t seed)
     return false;
 }
 
-/* --- texts ---------------------------------------------------------------------------------------------- */
+/* --- code of files ---------------------------------------------------------------------------- */
 
 static void add_file(const char *path)
 {
@@ -439,7 +451,7 @@ int main(int argc, char **argv)
         unsigned long left = wanted - progress->tried, now = progress->tried;
         same = run_cases(left < CASES ? (unsigned)left : CASES, seed++);
         if (progress->tried == now)
-            break; /* all forms have had their cases */
+            break; /* each form has had its cases */
         memset(progress->forms, 0, argc > 3 ? sizeof progress->forms : 0);
     }
     ok(same, "%u cases of %u instructions, %u of them with a fault: the state is the processor's",

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Long: a million cases of instructions of all programs and libraries of this machine, followed in a handler (t/preload/followed_fuzz.c).
+# Long test: follows a million cases, of instructions of all programs and libraries of this machine,
+# in a handler (t/preload/followed_fuzz.c).
 . "$(dirname "$0")/../lib.sh"
 
 FUZZ=$REGTRACE_BUILD/t/preload/followed_fuzz.t

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Execution of t/preload/following.h: int3 at both ends, handlers, and stand-ins for the rest of the library. */
+ * Implements t/preload/following.h: signal handlers that take over at the int3s on both ends of a
+ * piece, and stand-ins for the rest of the library. */
 #include "t/preload/following.h"
 
 #include "base/clock.h"
@@ -23,13 +24,13 @@
 #include <unistd.h>
 
 #define TRAP_FLAG 0x100
-#define STATE_FLAGS 0xcd5 /* arithmetic ones and the direction */
+#define STATE_FLAGS 0xcd5 /* the arithmetic flags and the direction flag */
 
 extern uint64_t counter;
 extern const uint8_t entered[];
 void enter(const struct state *s, uintptr_t piece, uint64_t *stack);
 
-/* --- what the rest of the library would give ------------------------------------------------------------------------ */
+/* --- stand-ins for the rest of the library ---------------------------------------------------- */
 
 struct process process;
 __thread struct recorder_thread recorder_self;
@@ -95,14 +96,14 @@ bool process_find_program(const char *name, char path[PATH_MAX])
     return access(path, X_OK) == 0;
 }
 
-/* --- execution ---------------------------------------------------------------------------------------------------------- */
+/* --- execution -------------------------------------------------------------------------------- */
 
 struct state before;
 struct step steps[STEPS];
 unsigned step_count;
 const struct piece *piece;
 static uint64_t stack;
-static bool stepping; /* natively, by us */
+static bool stepping; /* this test steps the piece natively */
 uint32_t follow;
 unsigned skip_first;
 bool faults_end;
@@ -136,8 +137,9 @@ static void find_parts(void)
     }
 }
 
-/* Copies the components that are in use. What is between them, and components in their initial
- * state, may hold anything in the kernel's frame, and is 0 in the copy. */
+/* Copies from a signal's frame the registers, and those components of the vector state that are in
+ * use. Gaps between components, and components in their initial state, may hold anything in the
+ * kernel's frame; they are 0 in the copy. */
 static void take(const ucontext_t *uc, uint64_t r[17], uint8_t *vectors)
 {
     const uint8_t *from = (const uint8_t *)uc->uc_mcontext.fpregs;
@@ -155,7 +157,8 @@ static void take(const ucontext_t *uc, uint64_t r[17], uint8_t *vectors)
     for (unsigned i = PART_SSE; i < PARTS; i++)
         if ((parts >> i & 1) != 0)
             memcpy(vectors + xsave_parts[i].at, from + xsave_parts[i].at, xsave_parts[i].bytes);
-    /* PKRU has 32 bits (Intel SDM 1, 13.5.7) of its 8 bytes, and some processors write four. */
+    /* PKRU uses 32 bits (Intel SDM 1, 13.5.7) of its 8 bytes, and some processors write only these
+     * four bytes. */
     const struct xsave_part *keys = &xsave_parts[PART_KEYS];
     if (keys->bytes == 8)
         memset(vectors + keys->at + 4, 0, 4);
@@ -169,7 +172,8 @@ static void sample(ucontext_t *uc)
     sample_ticks = clock_ticks() - began;
 }
 
-/* Where it was goes back to, whatever the piece has done. */
+/* Takes the final state, and returns to enter()'s caller whatever the piece has done to its
+ * registers. */
 static void end_here(ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
@@ -264,7 +268,8 @@ uint64_t random_word(void)
     return random_state;
 }
 
-/* Vector registers hold doubles of ordinary size, general ones anything. */
+/* Fills `before`: vector registers with doubles of ordinary size, general registers with
+ * anything. */
 void make_state(void)
 {
     memset(&before, 0, sizeof before);
@@ -296,7 +301,7 @@ void make_state(void)
         before.arena[i] = (uint8_t)random_word();
 }
 
-/* --- comparison --------------------------------------------------------------------------------------------------------- */
+/* --- comparison ------------------------------------------------------------------------------- */
 
 bool same_state(const struct state *a, const struct state *b)
 {
@@ -334,7 +339,8 @@ bool same_state(const struct state *a, const struct state *b)
     return same;
 }
 
-/* The thread sanitizer's signal handlers come before ours; these files alone are built without it. */
+/* Defined in programs built with the thread sanitizer, whose signal handlers run before ours. These
+ * files alone are built without it. */
 extern void __tsan_init(void) __attribute__((weak)); /* NOLINT: its name */
 
 bool following_is_possible(void)

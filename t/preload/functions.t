@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Functions compiled with -finstrument-functions: alarms on enter and exit, and what REGTRACE_FUNCTIONS records.
+# Functions compiled with -finstrument-functions: alarms on enter and exit, and the events that
+# REGTRACE_FUNCTIONS records.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 
-# Marks: 1 before and after the outer call of deep(), 2 in it on the way down, 3 on the way up.
+# Types of marks: 1 before and after the outer call of deep(), 2 in deep() on the way down, 3 on the
+# way up, 4 in leaf().
 cat >calls.c <<'END'
 #include <regtrace.h>
 #include <setjmp.h>
@@ -58,7 +60,8 @@ END
 flags=(-O0 -rdynamic -finstrument-functions -finstrument-functions-exclude-file-list=regtrace.h -I"$REGTRACE_SOURCE/share/include")
 cc "${flags[@]}" -o calls calls.c || exit 99
 
-# traced NAME [VAR=VALUE]... COMMAND...: runs it; events is the dump.
+# traced NAME [VAR=VALUE]... COMMAND...: runs the command and checks its files. Sets events to the
+# dump.
 traced() {
     local name=$1
     shift
@@ -67,7 +70,7 @@ traced() {
     ok_run "$name: the invariants hold" "$REGTRACE" check "$T/$name"
     events=$("$REGTRACE" dump "$T/$name" 2>/dev/null)
 }
-# marks: the marks in the file, as "type.value in window".
+# marks: prints the marks in the file as "type.value@window".
 marks() { sed -n 's/^ *[0-9.]* *[0-9]* *[0-9]* *\([-0-9]*\) *EV_MARK_SET .*type=\([0-9]*\) value=\([0-9]*\).*/\2.\3@\1/p' <<<"$events" | tr '\n' ' '; }
 count() { grep -cE -- "$1" <<<"$events"; }
 
@@ -94,7 +97,7 @@ else
     skip 'functions of C++' 'no g++'
 fi
 
-# Recording them.
+# Recording of functions.
 traced recorded REGTRACE_FUNCTIONS=1 ./calls
 is "$(count 'EV_FUNCTION_ENTER') $(count 'EV_FUNCTION_LEAVE')" '8 8' 'REGTRACE_FUNCTIONS=1: each enter and each leave'
 is "$(sed -n 's/.*EV_FUNCTION_\([EL]\).* address=\([^ ]*\).*/\2 \1/p' <<<"$events" | head -n 8 | awk '{ if (!($1 in n)) n[$1] = ++k; printf "%s%d ", $2, n[$1] }')" \
@@ -107,7 +110,7 @@ traced cut REGTRACE_FUNCTIONS=1 REGTRACE_CONTROL=start:enter_func:leaf,stop:exit
 is "$(sed -n 's/.*EV_FUNCTION_\([EL]\)[A-Z]* *\([^ ]*\) .*\(\[.*\]\)*$/\1/p' <<<"$events" | tr -d '\n')/$(count 'EV_FUNCTION_ENTER.*\[cut\]')/$(count 'EV_FUNCTION_LEAVE.*\[cut\]')" \
     'EEEELLLL/3/3' 'a window that opens in calls has their enters, cut, and at its end their leaves'
 
-# Their names: the images are recorded with them.
+# Names of functions: the recording lists the images that they belong to.
 traced names REGTRACE_FUNCTIONS=1 ./calls
 is "$(sed -n 's/.*EV_FUNCTION_ENTER .* address_name="\([^"]*\)".* call_site_name="\([^"]*\)".*/\2>\1/p' <<<"$events" | sort | uniq -c | xargs)" \
     '4 deep>deep 2 deep>leaf 2 main>deep' 'dump names each function and its caller'
@@ -120,12 +123,13 @@ like "$("$REGTRACE" report --json "$T/cut")" '"function": "deep", .*"calls": 3, 
 traced none ./calls
 unlike "$("$REGTRACE" report "$T/none")" 'functions of the program' 'no table where none was recorded'
 
-# Times: they add up, and outermost instances contain their callees.
+# Times add up, and the outermost calls include what they call.
 got=$("$REGTRACE" report --json "$T/names" | sed -n 's/.*"function": "\([a-z]*\)".*"total_ns": \([0-9.e+]*\), "self_ns": \([0-9.e+]*\).*/\1 \2 \3/p' |
     awk '{ t[$1] = $2; s[$1] = $3 } END { d = t["deep"] - s["deep"] - s["leaf"]; print (d < 1 && d > -1), (t["leaf"] == s["leaf"]), (t["leaf"] > 0), (t["deep"] > t["leaf"]) }')
 is "$got" '1 1 1 1' 'the time of a recursion is its own and that of what it calls, counted once'
 
-# An image that comes before the first window has its names too; a child of fork has a file, and images, of its own.
+# Functions of an image that was loaded before the first window have names too. A child of fork has
+# its own file with its own list of images.
 cat >late.c <<'END'
 void plugged(void) { __asm__ volatile(""); }
 END
@@ -162,13 +166,13 @@ if [ -x ./spaces ]; then
     like "$events" 'address_name="ns::solve\(int\)"' 'names of C++ are readable'
 fi
 
-# An image that is not the one that ran gives no names, and that is said.
+# If an image is not the file that ran, it gives no names, and messages say so.
 cp calls kept && cc "${flags[@]}" -O1 -o calls calls.c || exit 99
 run 60 "$REGTRACE" dump "$T/names"
 unlike "$out" '_name="(deep|leaf)"' 'no names from a program that has changed since'
 like "$err" "no names in $T/calls: it has changed" 'and that is said'
 like "$("$REGTRACE" report "$T/names")" "No names in $T/calls: it has changed" 'by report too'
-# python TEXT ARGUMENT...: a program with the package.
+# python TEXT ARGUMENT...: runs the Python program TEXT with the package regtrace.
 python() { PYTHONPATH=$REGTRACE_SOURCE/share/python "$PYTHON" -c "$@"; }
 if [ "$PYTHON" != no ]; then
     text='import warnings, sys, regtrace
@@ -195,8 +199,8 @@ print(abs(f[f["depth"] == 0]["duration_ns"].sum() - total["deep"]) < 10, abs(f[f
 else
     skip 'functions() in Python' 'no python3 with h5py'
 fi
-# Deeper than what the toolkit remembers: each enter has its leave all the same. A window that opens down there has no enters
-# of what was open beyond, and no leaves of it.
+# Calls deeper than the toolkit remembers: each enter still has its leave. A window that opens at
+# such a depth records neither enters nor leaves of the calls that are too deep to be remembered.
 cat >abyss.c <<'END'
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a program sees of its signal handlers, printed: the text must be the same with and without the preload. */
+ * Prints what a program sees of its signal handlers. The output must be the same with and without
+ * the preload. */
 #include <errno.h>
 #include <pthread.h>
 #include <poll.h>
@@ -22,7 +23,7 @@ static volatile sig_atomic_t calls, last_value, depth, deepest;
 static volatile sig_atomic_t on_stack, mask_usr1, mask_usr2, errno_seen;
 static char alternate[65536];
 static sigjmp_buf jump_to;
-static int *volatile nowhere = (int *)8; /* no memory is there */
+static int *volatile nowhere = (int *)8; /* an address without memory */
 
 static void look(void)
 {
@@ -39,7 +40,7 @@ static void look(void)
 static void plain(int signo)
 {
     look();
-    errno = signo; /* a handler that does not keep errno: the program sees that */
+    errno = signo; /* does not preserve errno, and the program must see that */
 }
 
 static void informed(int signo, siginfo_t *info, void *context)
@@ -205,14 +206,14 @@ static void jump(void)
             volatile int zero = 0;
             __asm__ volatile("" ::: "memory");
             (void)(1 / zero);
-            raise(SIGFPE); /* where division by zero is no fault */
+            raise(SIGFPE); /* for machines where division by zero is no fault */
         }
     }
     printf("jumped %d of %d\n", (int)calls, (int)landed);
 }
 
-/* A page fault that the handler repairs: the instruction is done again. */
-static char *volatile page; /* the handler must see it before the store that faults */
+/* A page fault that the handler repairs: the instruction executes again. */
+static char *volatile page; /* volatile: the handler must see it before the store that faults */
 static void repair(int signo, siginfo_t *info, void *context)
 {
     (void)signo;
@@ -235,18 +236,19 @@ static void *sender(void *signals)
 {
     const int *s = signals;
     for (; *s != 0; s++) {
-        struct timespec nap = {.tv_nsec = 20000000}; /* one at a time, also on a crowded machine */
+        /* Signals arrive one at a time, also on a busy machine. */
+        struct timespec nap = {.tv_nsec = 20000000};
         nanosleep(&nap, NULL);
         if (sigqueue(getpid(), *s, (union sigval){.sival_int = *s}) != 0)
-            abort(); /* who waits for it would wait for ever */
+            abort(); /* otherwise main would wait for ever */
     }
     return NULL;
 }
 
-/* Blocks everything, as daemons do, and takes what comes. */
+/* Blocks all signals, as daemons do, and takes each signal by a function that waits. */
 static void waits(void)
 {
-    /* Ascending: of several that wait, the kernel hands out the lowest first. */
+    /* Ascending, because the kernel hands out the lowest of several pending signals first. */
     static const int sent[] = {10, 12, 15, 40, 41, 50, 0};
     sigset_t all, old;
     sigfillset(&all);
@@ -291,7 +293,8 @@ static void signal_file(void)
         printf("signalfd %u value %d (%d)\n", info.ssi_signo, info.ssi_int, ++n);
 }
 
-/* Every real-time signal has a handler, the one that we had taken as well. */
+/* Sets a handler for every real-time signal, including the one that the tracer had chosen for
+ * itself. */
 static uint64_t received;
 static void collect(int signo, siginfo_t *info, void *context)
 {
@@ -313,7 +316,8 @@ static void realtime(void)
     printf("received %jx\n", (uintmax_t)received);
 }
 
-/* One real-time signal, blocked and waited for by name, no handler. */
+/* Blocks one real-time signal after the other and waits for that signal alone, without a
+ * handler. */
 static void realtime_wait(void)
 {
     for (int n = SIGRTMIN; n <= SIGRTMAX; n++) {
@@ -333,7 +337,7 @@ static void realtime_wait(void)
     printf("waited\n");
 }
 
-/* Masks given to waits hold; a handler runs in them. */
+/* Masks that are passed to functions that wait apply, and handlers run during these waits. */
 static void waits_with_masks(void)
 {
     struct sigaction a = {.sa_handler = plain};
@@ -374,7 +378,7 @@ static bool sleeps(pid_t pid)
     return f != NULL && fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && fclose(f) == 0 && state == 'S';
 }
 
-/* Read restarts with SA_RESTART, fails without. */
+/* read() restarts with SA_RESTART and fails with EINTR without it. */
 static void restarts(void)
 {
     for (int restart = 0; restart < 2; restart++) {
@@ -385,7 +389,8 @@ static void restarts(void)
             exit(9);
         pid_t child = fork();
         if (child == 0) {
-            while (usleep(100000) != 0 || !sleeps(getppid())) /* in read() */
+            /* until the parent sleeps in read() */
+            while (usleep(100000) != 0 || !sleeps(getppid()))
                 ;
             kill(getppid(), SIGALRM);
             usleep(restart ? 200000 : 5000000);
@@ -403,7 +408,7 @@ static void restarts(void)
     }
 }
 
-/* die N: by the default action, sent as HOW says. */
+/* die SIGNO HOW: ends the process by the default action of a signal, sent as HOW says. */
 static int die(int signo, const char *how)
 {
     if (strcmp(how, "raise") == 0)
@@ -414,7 +419,8 @@ static int die(int signo, const char *how)
         abort();
     else if (strcmp(how, "fault") == 0)
         *nowhere = 1;
-    else if (strcmp(how, "ignored") == 0) { /* which a fault cannot be, but what is sent */
+    /* a signal that is sent can be ignored, a fault cannot */
+    else if (strcmp(how, "ignored") == 0) {
         signal(signo, SIG_IGN);
         raise(signo);
         printf("ignored\n");
@@ -439,7 +445,7 @@ static void *die_there(void *argument)
     return NULL;
 }
 
-/* The child ignores what we ignore, and nothing else. */
+/* The program that this one executes must ignore what this one ignores, and nothing else. */
 static void inherited(char *self)
 {
     signal(SIGUSR1, SIG_IGN);

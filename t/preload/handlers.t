@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Signal handlers, masks, waits and deaths by signal are what they are without us.
+# Signal handlers, masks, waits and deaths by signal are the same as without the tracer.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 
@@ -17,11 +17,12 @@ for chains in '' "$CHAINS" 'start:signal:SIGSEGV,stop:signal:SIGALRM,repeat'; do
     same "SA_RESETHAND and again, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" die 10 reset
     same "a thread kills, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/handlers" die_thread 10
 done
-# Each signal that an alarm can name, with its default action.
+# Each signal that an alarm can name keeps its default action.
 for name in HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM CHLD CONT URG XCPU XFSZ VTALRM PROF WINCH IO SYS; do
     same "SIG$name named and not handled" REGTRACE_CONTROL="start:signal:SIG$name" "$P/handlers" die "$(kill -l $name)" kill
 done
-# Alternate stacks that are nearly full: what is ours runs elsewhere. 272: what MINSIGSTKSZ leaves of 2048 bytes on many machines.
+# Alternate stacks that are nearly full: the tracer's code runs on another stack. 272 bytes are what
+# the kernel's minimum leaves of MINSIGSTKSZ, 2048 bytes, on many machines.
 for room in 272 1024 3072 6144 12288; do
     for chains in '' 'start:signal:SIGUSR1,stop:signal:SIGUSR1,repeat'; do
         same "$room bytes of stack, chains '$chains'" REGTRACE_CONTROL="$chains" "$P/small_stack" $room
@@ -29,7 +30,8 @@ for room in 272 1024 3072 6144 12288; do
         is "$got" $((${#chains} ? 6 : 5)) "$room bytes of stack, chains '$chains': each signal is recorded"
     done
 done
-# Programs that take real-time signals by waiting for them: ours is not among what they get, and still comes to us.
+# Programs that take real-time signals by waiting for them: they never get the tracer's signal, and
+# the tracer still does.
 for part in some all; do
     same "real-time signals taken: $part" REGTRACE_CONTROL='start:timeout:2ms,stop:timeout:2ms,repeat' "$P/taken" $part
     [ "$("$REGTRACE" dump "$last_trace" | grep -c 'window opens')" -gt 9 ]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a program sees of dlopen, printed: the text must be the same with and without the preload. */
+ * Prints what a program sees of dlopen. The output must be the same with and without the
+ * preload. */
 #include "share/include/regtrace.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# dlopen finds by its caller's RUNPATH and $ORIGIN as without us, and an image is noticed before its constructors run.
+# dlopen searches its caller's RUNPATH and $ORIGIN as it does without the tracer. The tracer notices
+# an image before its constructors run.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 

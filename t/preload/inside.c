@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The whole traced-process side linked into a program, so that sanitizers and valgrind see it at work: threads, windows of
- * their own and for all, signals, timers, jumps, fork. A child does what is traced; its parent reads what was recorded. */
+ * Links the whole traced-process side into a program, so that sanitizers and valgrind see it at
+ * work: threads, windows of one thread and of all threads, signals, timers, jumps, fork. A child
+ * process does the traced work; its parent reads what was recorded. */
 #define REGTRACE_NO_GUARDS
 #include "share/include/regtrace.h"
 #include "t/tap.h"
@@ -24,7 +25,7 @@ enum { FORKED = 2, ALONE = 10, AMONG_EDGES = 30 }; /* types of marks */
 
 static char folder[] = "/tmp/regtrace-inside-XXXXXX";
 
-/* Before the library's own constructor, which is in this program as well. */
+/* Runs before the library's own constructor, which is linked into this program too. */
 __attribute__((constructor(101))) static void prepare(void)
 {
     char writer[4096];
@@ -54,7 +55,7 @@ static void handler(int signo)
     regtrace_region_end("handler");
 }
 
-/* Windows for all threads open and close under those that record. */
+/* Opens and closes windows for all threads while other threads record. */
 static void *edges(void *unused)
 {
     (void)unused;
@@ -69,7 +70,8 @@ static void *edges(void *unused)
     return NULL;
 }
 
-/* A window of its own around each mark: recorded unless a window for all closes in that moment. */
+/* Opens a window around each mark. The mark is recorded unless a window for all threads closes in
+ * that moment. */
 static void *work(void *type)
 {
     for (long i = 1; i <= MARKS; i++) {
@@ -111,7 +113,8 @@ static void jump(void)
         longjmp(back, 1);
 }
 
-/* Several: the timer of the chain may close the window before the mark is set. */
+/* Sets several marks, because the timer of the chain may close the window before the mark is
+ * set. */
 static void mark_forked(void)
 {
     for (long i = 1; i <= FORKED_MARKS; i++) {
@@ -121,7 +124,7 @@ static void mark_forked(void)
     }
 }
 
-/* 0, or the step that went wrong. */
+/* Does the traced work. Returns 0, or the number of the step that failed. */
 static int traced(void)
 {
     pthread_t edge, one;
@@ -150,7 +153,7 @@ static int traced(void)
     return handled > 0 ? 0 : 5;
 }
 
-/* How many marks of one type a file has; -1 where their values do not ascend. */
+/* Returns how many marks of one type a file has, or -1 if their values do not ascend. */
 static long marks_of(const struct rt_event *rows, size_t count, uint32_t type)
 {
     long n = 0;
@@ -216,7 +219,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static pid_t owner;
 
-/* Behind the library's destructor: this process is traced as well, and has a writer. */
+/* Runs after the library's destructor: this process is traced too, and its writer may still use the
+ * folder. */
 __attribute__((destructor(101))) static void clean_up(void)
 {
     struct timespec pause = {.tv_nsec = 20000000};

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A thread that follows an edge for all threads late says how late it was; the one that made the edge is never late. What the program
-# reads of the clock around both is the bound. A thread that began within the window is late from its own begin.
+# A thread that follows an edge for all threads late records how late it was; the thread that made
+# the edge is never late. The program reads the clock around both, which gives the bounds. A thread
+# that began within the window counts its lateness from its own begin.
 . "$(dirname "$0")/../lib.sh"
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 
-# Prints eight times: around the start, around the other thread's first event behind it, and the same for the stop. Between
-# them the times around the creation of a thread.
+# The program prints eight times: before and after the start, before and after the first event of
+# the other thread after it, and the same for the stop. Between the two lines it prints the times
+# before and after the creation of a thread.
 cat >"$T/follows.c" <<'END'
 #include <pthread.h>
 #include <regtrace.h>
@@ -95,7 +97,7 @@ print("on time", *mine["start_late"], *mine["stop_late"])
 for name, (before, after, asked, followed) in ("start", start), ("stop", stop):
     late = int(others[0][name + "_late"]) * rate
     least, most = asked - after, followed - before
-    # The line between two readings of the clocks is off by far less than this.
+    # The straight line between two readings of the clocks is off by far less than 1 %.
     print(name, "right" if 0.99 * least <= late <= 1.01 * most else "late %d ns, not %d to %d" % (late, least, most))
 late = int(young[0]["start_late"]) * rate
 print("young", "right" if late <= 1.01 * (create[1] - create[0]) else "late %d ns of %d" % (late, create[1] - create[0]))

@@ -1,17 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs with small limits: the writer has its own as far as may be, and what is said names the limit.
+# Programs with small resource limits: the writer raises its own limits as far as it may, and
+# messages name the limit that is too small.
 . "$(dirname "$0")/../lib.sh"
 P=$REGTRACE_BUILD/t/preload
 leaves_streams=1 # of writers that die
 
-# limited ULIMIT...: runs the program so; sets trace, and log to what the run has to say.
+# limited ULIMIT...: runs the program under this limit. Sets trace to the folder of the run, and log
+# to its messages.
 limited() {
     trace=$T/trace.$((n += 1))
-    # Without what make hands on: few descriptors are to be few.
+    # Close the descriptors that make passes on, because they would count towards the limit.
     (exec 3<&- 4<&- 5<&- 6<&-; ulimit "$@" && REGTRACE_DIR=$trace LD_PRELOAD=$LIBREGTRACE exec "$P/copies" program) >"$T/out" 2>"$T/err"
     is "$? $(cat "$T/out")" "0 " "ulimit $*: the program runs"
-    # Where not even the log could be opened, it stands on stderr.
+    # If not even the log can be opened, the messages are on stderr.
     log=$(cat "$trace/regtrace.log" "$T/err" 2>&1)
 }
 recorded() { "$REGTRACE" dump "$trace" 2>/dev/null | grep -cE 'region begins.*"program"'; }
@@ -39,7 +41,8 @@ limited -c 0
 like "$log" "nothing is recorded: the writer of this process ended as soon as it had begun\$" "a writer that ends at once"
 is "$(ls "$REGTRACE_SHM")" "" "leaves no stream"
 
-# Killed before it has entered the stream into the run's folder, of which it makes the first part: recover would not find it.
+# The writer is killed before it has entered the stream into the run's folder, while it makes the
+# folder. recover could not find such a stream.
 cat >"$T/stuck.c" <<'END'
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Many chains, functions, texts and calls in calls: what is beyond a limit is refused or said, never left out in silence.
+# Many chains, functions, texts and nested calls: what exceeds a limit is refused or reported, never
+# dropped silently.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 
@@ -18,13 +19,13 @@ lines 128 'start:pcontrol:a%d,stop:pcontrol:b%d' >chains
 run 20 env REGTRACE_CONTROL_FILE=chains REGTRACE_DIR="$T/taken" LD_PRELOAD="$LIBREGTRACE" ./nap
 is "$status" 0 '256 are taken'
 
-# Texts of chains have the room they need.
+# The texts of chains get the room that they need.
 lines 1200 'start:timeout:1%d0,stop:enter_func:a_function_with_a_rather_long_name_%d' >chains
 REGTRACE_CONTROL_FILE=chains REGTRACE_CONTROL=start:timeout:100us REGTRACE_DIR=$T/room LD_PRELOAD=$LIBREGTRACE ./nap
 is "$("$REGTRACE" report --json "$T/room" | grep -o "enter_func:a_function_with_a_rather_long_name_[0-9]*" | sort -u | wc -l)" 1200 "of 1200 chains each alarm is in the file" ||
     diag "$("$REGTRACE" report --json "$T/room" | grep -m 3 a_function)"
 
-# Functions.
+# Alarms of one function.
 cat >solve.c <<'END'
 void solve(void);
 void solve(void) {}
@@ -40,7 +41,7 @@ lines 12 'start:enter_func:solve:count%d1,stop:exit_func:solve' >chains
 REGTRACE_CONTROL_FILE=chains REGTRACE_DIR=$T/o.solve LD_PRELOAD=$LIBREGTRACE ./solve
 is "$(grep -c 'warning: more than 8 alarms name one function.*: solve$' "$T/o.solve/regtrace.log")" 1 'more than 8 alarms of one function: said once, with its name'
 
-# Texts.
+# Texts of regions.
 cat >texts.c <<'END'
 #include <regtrace.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ cc -I"$REGTRACE_SOURCE/share/include" -o texts texts.c
 REGTRACE_DIR=$T/o.texts LD_PRELOAD=$LIBREGTRACE ./texts
 like "$("$REGTRACE" report "$T/o.texts")" '^  [1-9][0-9]* texts .* lost' 'report says that texts were lost'
 
-# A buffer that is too small is raised to the least.
+# A buffer size that is too small is raised to the minimum.
 REGTRACE_BUFFER=1 REGTRACE_DIR=$T/least LD_PRELOAD=$LIBREGTRACE ./texts
 like "$(cat "$T/least/regtrace.log")" 'REGTRACE_BUFFER is less than' 'REGTRACE_BUFFER=1: what is taken'
 unlike "$(cat "$T/least/regtrace.log")" 'little room' 'and not that there is little room'
@@ -75,7 +76,7 @@ printf '\xef\xbb\xbfstart:pcontrol:a\n' >bom
 run 20 "$REGTRACE" run --explain -control-file bom
 is "$status" 0 'a control file may begin with a byte order mark'
 
-# Calls in calls: a user operator that reduces again.
+# Nested MPI calls: a user-defined operator that reduces again.
 for mpi in openmpi mpich; do
     have_mpi $mpi && command -v mpicc.$mpi >/dev/null || { skip "$mpi: calls in calls" "no mpicc.$mpi"; continue; }
     cat >deep.c <<'END'

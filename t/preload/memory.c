@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program whose memory accesses are traced. It logs to MEMORY_LOG what its threads do in their windows: lines
- * "THREAD ADDRESS COUNT STRIDE", each for a call of work(). What it prints says whether it has computed what it should. */
+ * Test program whose memory accesses are traced. It logs to MEMORY_LOG a line "THREAD ADDRESS COUNT
+ * STRIDE" for each call of work() in a window. Its output says whether it has computed the right
+ * values. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +25,7 @@ static volatile uint64_t ticked[64];
 static uint64_t sum;
 static sigjmp_buf back;
 
-/* Windows begin and end here. */
+/* Entering these functions opens and closes windows. */
 APART void open_window(void)
 {
     __asm__ volatile("");
@@ -72,7 +73,7 @@ static void *run_windows(void *p)
         work(a + w % 50, count, stride);
         close_window();
         log_work(j->thread, a + w % 50, count, stride);
-        work(a, 10, 1); /* in no window */
+        work(a, 10, 1); /* outside windows */
     }
     return NULL;
 }
@@ -92,7 +93,8 @@ static void part_windows(int windows)
     }
 }
 
-/* A window closes further down than it opened, and opens further up than the one before closed. */
+/* A window closes in a deeper call than it opened in, and the next one opens in a shallower call
+ * than that. */
 APART void descend(int depth)
 {
     arrays[0][depth] += (uint64_t)depth;
@@ -138,7 +140,7 @@ static void set_timer(int microseconds)
     (void)setitimer(ITIMER_REAL, &every, NULL);
 }
 
-/* Handlers run functions that are traced, amid others. */
+/* Signal handlers run traced functions in the middle of others. */
 static void part_signals(int times)
 {
     set_timer(100);
@@ -220,7 +222,8 @@ static void part_forks(int times)
     printf("%lx %lx\n", (unsigned long)sum, (unsigned long)total(arrays[0]));
 }
 
-/* All signals blocked, SIGSEGV among them, while much is recorded; and faults of its own. */
+/* For part_blocked(): all signals, SIGSEGV included, are blocked while much is recorded; then the
+ * program itself faults. */
 static void caught(int signo)
 {
     (void)signo;
@@ -236,7 +239,7 @@ APART uint64_t chase(uint64_t *from, long steps)
     return (uint64_t)(p - from);
 }
 
-/* Ends in the middle of a window, and of a function. */
+/* Kills the process in the middle of a window and of a function. */
 APART void end_here(volatile uint64_t *a, int n)
 {
     for (int i = 0; i < n; i++)

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""memory.py PROGRAM LOG REPLAY: does the replay (regtrace skel replay) have, for each thread, in order, the accesses of work() that
-t/preload/memory logged? A line "array ADDRESS" in the log: those of `array`, by whatever function. Prints how many windows, calls and accesses there were, or the first difference."""
+"""memory.py PROGRAM LOG REPLAY: checks that the replay (regtrace skel replay) has, for each thread
+and in order, the accesses of work() that t/preload/memory logged.
+
+A line "array ADDRESS" in the log: checks the accesses to `array` instead, by any function.
+Prints how many windows, calls and accesses there were, or the first difference."""
 import re
 import subprocess
 import sys
@@ -34,7 +37,8 @@ for line in open(log):
 
 total = calls = 0
 for thread, list_of_calls in sorted(expected.items()):
-    # The program is loaded at a multiple of a page: where work() lies is known but for that.
+    # The program is loaded at an unknown multiple of the page size, so addresses of work() are
+    # compared modulo 4096.
     at, size = symbols.get("work", (0, 0))
     extent = symbols["array" if array else "arrays"][1]
     got = [a for a in threads.get(thread, []) if 0 <= int(a[3], 16) - array < extent] if array else \

@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces (-memory): programs do what they do without them, through windows, threads, signals, jumps, forks and exceptions; replays have
-# the accesses that the program logs; and of a whole run those of single steps by ptrace.
+# Memory traces (-memory):
+# - Programs behave as they do without them, through windows, threads, signals, jumps, forks and
+#   exceptions.
+# - Replays have the accesses that the program logs.
+# - The replay of a whole run has the accesses that single steps by ptrace show.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,11 +12,13 @@ cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
 SKEL=$REGTRACE_BUILD/isa/regtrace-skel
-# Those that call sigsetjmp() have no clone, and are named when the program starts.
+# Leaves out the functions that call sigsetjmp(): they have no instrumented copy, and a message at
+# the program's start names them.
 ALL='^[^p_]'
 cc -O2 -Wall -o memory "$here/memory.c" -lpthread || exit 99
 
-# part COMPILED WINDOWS ARGUMENT...: the same output, and the replay is what the program has logged. WINDOWS: as many, of which as many ended early.
+# part NAME PROGRAM EXPECTED ARGUMENT...: checks that the output is the same, and that the replay
+# has what the program has logged. EXPECTED is the line that memory.py prints.
 part() {
     local name=$1 program=$2 windows=$3
     shift 3
@@ -30,7 +35,8 @@ for part in 'forks 5' 'blocked 5' 'signals 10'; do
     # shellcheck disable=SC2086
     same "$part" REGTRACE_MEMORY="$ALL" REGTRACE_CONTROL="$WINDOWS" ./memory $part
 done
-# Children that are forked in a window, which calls nothing that has an event, go on in files of their own.
+# Children that are forked in a window go on in their own files, also if nothing in the window makes
+# an event.
 cat >forked.c <<'C'
 #include <stdio.h>
 #include <sys/wait.h>
@@ -77,7 +83,8 @@ for level in -O0 -O2; do
             "$level, $functions: what they store is recorded"
     done
 done
-# amid COMPILER WAY EXPECTED CHAIN: windows that open in functions which have been entered before.
+# amid COMPILER WAY EXPECTED CHAIN: checks windows that open within functions that were entered
+# before.
 amid() {
     local ALL='^[^l]' WINDOWS=$4
     part "$1: opened amid a function, by $2" ./amid "$3" "$2" 100
@@ -95,7 +102,7 @@ for compiler in 'gcc -O0' 'gcc -O2' 'clang -O0' 'clang -O3'; do
     amid "$compiler" pcontrol "100 windows, 200 calls, 5300 accesses, ended early: 0" 'start:pcontrol:level=1,stop:pcontrol:level=0,repeat:100000'
     amid "$compiler" start "100 windows, 100 calls, 5100 accesses, ended early: 0" 'start:timeout:100000s'
 done
-# Of however many functions none has a probe outside windows.
+# However many functions there are, none has a probe outside windows.
 {
     printf '#include <stdio.h>\n#include <string.h>\n__attribute__((noinline)) void open_window(void) { __asm__ volatile(""); }\n__attribute__((noinline)) void close_window(void) { __asm__ volatile(""); }\n'
     for n in $(seq 6000); do echo "__attribute__((noinline)) int f$n(int *a) { return a[$n % 7]++ + $n; }"; done
@@ -144,8 +151,9 @@ else
     skip "exceptions" "there is no C++ compiler"
 fi
 
-# A whole run, access by access. Single steps need the program at the same place: the same environment, no window. What runs before main, and
-# by its entry code, is no function that a window has; stubs of the PLT are not recorded.
+# A whole run, access by access. The single-stepped run needs the program at the same addresses: it
+# has the same environment, but no window. What runs before main, and the entry code, is in no
+# function of a window; PLT stubs are not recorded.
 cc -O2 -o kernels "$REGTRACE_SOURCE/t/isa/kernels.c" -lm || exit 99
 place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
 with() {

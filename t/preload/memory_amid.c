@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows that open in functions that have been entered before them: all work is in whoever opens them, or in its callers. It logs
- * to MEMORY_LOG what it does in windows, as t/preload/memory.c. argv: WAY TURNS. */
+ * Test program whose windows open within functions that were entered before. All work is in the
+ * function that opens the window, or in its callers. It logs to MEMORY_LOG what it does in windows,
+ * as t/preload/memory.c does. Arguments: WAY TURNS. */
 #include "share/include/regtrace.h"
 
 #include <stdint.h>
@@ -36,7 +37,8 @@ static void log_work(int from, int count, int stride)
         fprintf(log_file, "0 %lx %d %d\n", (unsigned long)(uintptr_t)&array[from], count, stride);
 }
 
-/* Opened two calls further in, which go on for a while themselves; the last one by a jump in place of a call. */
+/* Opens the window two calls further in; both callers do some work after that. Every third time a
+ * tail call, which is a jump, opens it. */
 APART void begin_inner(int n)
 {
     if (n % 3 == 0)
@@ -47,7 +49,7 @@ APART void begin_inner(int n)
 
 APART int begin(int n)
 {
-    WORK(2000, 3, 2); /* in no window */
+    WORK(2000, 3, 2); /* outside windows */
     begin_inner(n);
     WORK(2000, n % 7, 3);
     return n % 7;
@@ -68,7 +70,7 @@ static void by_calls(int turns)
     }
 }
 
-/* Nothing but a loop in main, once it is inlined. */
+/* Is nothing but a loop in main after inlining. */
 static void by_name(int turns)
 {
     for (int n = 0; n < turns; n++) {
@@ -86,8 +88,8 @@ static void by_name(int turns)
 static void by_pcontrol(int turns)
 {
     for (int n = 0; n < turns; n++) {
-        double scale = n * 1.5;   /* kept in a register, or on the stack, over all of it */
-        if (MPI_Pcontrol != NULL) /* nobody has it where the program runs alone */
+        double scale = n * 1.5;   /* stays in a register or on the stack throughout */
+        if (MPI_Pcontrol != NULL) /* not defined without the preload */
             MPI_Pcontrol(1);
         WORK(400, n % 60, 3);
         array[401] += (uint64_t)(scale * 2);
@@ -110,7 +112,7 @@ static void by_start(int turns)
     }
 }
 
-/* All of it is recorded, and who called it too. */
+/* Its entry opens the window: all of it is recorded, and then the rest of its caller. */
 APART void phase(int n)
 {
     WORK(600, n % 9, 5);

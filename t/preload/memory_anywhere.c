@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program that touches the elements of one array in order, round and round, from functions within each other, loops, recursion, pointers, a
- * function that libc calls back, and a library (this file, with -DLIBRARY): wherever a window opens or closes, a trace of it has consecutive
- * elements alone. Prints the array's address, to standard error, and what it has done. argv: HOW ROUNDS. */
+ * Test program that touches the elements of one array in order, round and round, from nested
+ * functions, loops, recursion, function pointers, a function that libc calls back, and a library
+ * (this file with -DLIBRARY). Wherever a window opens or closes, its trace has consecutive elements
+ * only. Prints the array's address to standard error, and its results. Arguments: HOW ROUNDS. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -35,7 +36,7 @@ APART uint64_t library(uint64_t *elements, uint64_t n, uint64_t (*back)(uint64_t
 uint64_t shared_array[SIZE];
 #define array shared_array
 
-/* Element n, and the number of the next. */
+/* Touches element n; returns the number of the next. */
 static inline __attribute__((always_inline)) uint64_t touch(uint64_t n)
 {
     array[n % SIZE] += n;
@@ -88,7 +89,8 @@ APART uint64_t choose(uint64_t n)
     return touch(n);
 }
 
-/* Doubles that are kept over calls, in registers that functions need not keep, so on the stack. */
+/* Keeps doubles across calls. Functions need not preserve vector registers, so the doubles lie on
+ * the stack. */
 APART uint64_t mixed(uint64_t n)
 {
     double x = (double)n, y = x * 0.5;
@@ -100,7 +102,7 @@ APART uint64_t mixed(uint64_t n)
     return x < 0 ? 0 : n;
 }
 
-/* It calls the program back. */
+/* Touches elements, and calls the program back. */
 uint64_t library(uint64_t *elements, uint64_t n, uint64_t (*back)(uint64_t));
 
 static uint64_t sorted_n;
@@ -144,7 +146,7 @@ APART uint64_t jumps(uint64_t n)
     return leaf(n);
 }
 
-/* Threaded code: where its jumps lead is told by who calls. */
+/* Threaded code: the caller chooses where its jumps lead. */
 static void *const *labels;
 
 APART uint64_t threaded(void *const *program, uint64_t n)
@@ -178,12 +180,13 @@ APART uint64_t thread(uint64_t n)
     return threaded(program, touch(n));
 }
 
-/* A function that begins with a call, and ends with a jump to another. */
+/* Begins with a call, and ends with a jump to another function. */
 uint64_t begins(uint64_t n);
 __asm__(".text\n.globl begins\n.type begins, @function\n"
         "begins: call leaf\n	mov %rax, %rdi\n	jmp leaf\n.size begins, . - begins\n");
 
-/* A jump over a prefix: instructions that overlap; a call to have its own address; a branch to another function. */
+/* Has a branch past a prefix, so that instructions overlap; a call that only reads its own address;
+ * and a branch to another function. */
 uint64_t odd(uint64_t n);
 __asm__(".text\n.globl odd\n.type odd, @function\n"
         "odd: mov %rdi, %rax\n	and $4095, %eax\n	lea shared_array(%rip), %rdx\n"
@@ -192,7 +195,7 @@ __asm__(".text\n.globl odd\n.type odd, @function\n"
         "	call 2f\n2:	pop %rdx\n	test $2, %dil\n	jz leaf\n	jmp loops\n.size "
         "odd, . - odd\n");
 
-/* Windows for all threads may begin and end here. */
+/* Entering these functions may open and close windows for all threads. */
 APART void begin_all(void)
 {
     __asm__ volatile("");
@@ -236,7 +239,7 @@ static void *run_thread(void *rounds)
     return (void *)(uintptr_t)n; /* NOLINT: a number */
 }
 
-/* One thread works, another one asks for windows. */
+/* One thread works while another opens and closes windows for all threads. */
 static uint64_t with_thread(long rounds)
 {
     pthread_t t;
@@ -249,7 +252,8 @@ static uint64_t with_thread(long rounds)
         begin_all();
         long from = atomic_load(&rounds_done);
         while (running && atomic_load(&rounds_done) < from + 3000)
-            (void)usleep(1000); /* however long the other thread takes to get so far */
+            /* However long the other thread takes for these rounds. */
+            (void)usleep(1000);
         end_all();
     }
     (void)pthread_join(t, &n);
@@ -261,7 +265,7 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "";
     long rounds = argc > 2 ? atol(argv[2]) : 1000;
     uint64_t n, sum = 0;
-    (void)signal(SIGUSR1, SIG_IGN); /* windows may go by them */
+    (void)signal(SIGUSR1, SIG_IGN); /* these signals may open and close windows */
     (void)signal(SIGUSR2, SIG_IGN);
     fprintf(stderr, "%lx\n", (unsigned long)(uintptr_t)array);
     n = strcmp(how, "thread") == 0 ? with_thread(rounds) : run(how, rounds);

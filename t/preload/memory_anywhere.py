@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""memory_anywhere.py REPLAY ADDRESS [N]: does each window of the replay (regtrace skel replay) write consecutive elements of the array of
-t/preload/memory_anywhere alone? Prints how many windows and elements there were, and how many gaps, the first of them by what is around.
-The N-th write of an element is left out: to see whether that is seen."""
+"""memory_anywhere.py REPLAY ADDRESS [N]: checks that each window of the replay (regtrace skel
+replay) writes only consecutive elements of the array of t/preload/memory_anywhere.
+
+Prints how many windows, elements and gaps there were, and where the first gap is. N: leaves out
+the N-th write of an element, to see whether the check finds that."""
 import sys
 
 SIZE = 4096
@@ -28,7 +30,7 @@ for line in open(replay):
     if last is not None and n != (last + 1) % SIZE:
         gaps += 1
         shown = shown or f", the first from {last} to {n} in window {window} at {pc}"
-    count = int(size) // 8  # of vectors several
+    count = int(size) // 8  # a vector has several elements
     last = (n + count - 1) % SIZE
     elements += count
 print(f"{len(windows)} windows, {elements} elements, {gaps} gaps{shown}")

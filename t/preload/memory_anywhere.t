@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces whose windows open and close wherever a timer or a signal finds the program: in mid-loop, within calls, in libc, in a library, in what
-# these call back. What was entered before is recorded from there on, and whoever called it.
+# Memory traces whose windows open and close wherever a timer or a signal finds the program: in a
+# loop, within calls, in libc, in a library, in functions that these call back. Functions that were
+# entered before are recorded from there on, and so are their callers.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
 PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 
-# traced NAME WINDOWS LEAST HOW ROUNDS: no gap, and so many elements and windows at least.
+# traced NAME CHAIN LEAST HOW ROUNDS: checks that the trace of a run with this chain has no gap, and
+# at least as many windows and elements as LEAST says.
 traced() {
     local name=$1 windows=$2 least=$3 said
     ./any "$4" "$5" >bare 2>/dev/null
@@ -23,8 +25,9 @@ traced() {
     read -r count _ elements _ <<<"$said"
     ok_run "$name: and many" test "$count" -ge "${least% *}" -a "$elements" -ge "${least#* }"
 }
-# Each place that a window finds a thread at is asked for once, which takes 20 ms, and much longer beside other work: more windows than a loop has such places,
-# and a program that is longer than they are.
+# The tool prepares an entry once for each place at which a window finds a thread. That takes 20 ms,
+# and much longer on a busy machine. So there are more windows than a loop has such places, and the
+# program runs longer than they take.
 timed='start:timeout:10ms,stop:timeout:100us,repeat:32'
 for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     command -v "${flags% *}" >/dev/null || { skip "$flags" "it is not installed"; continue; }
@@ -39,14 +42,15 @@ for flags in gcc' -O0' gcc' -O2' clang' -O1' clang' -O3'; do
     traced "$flags, another thread asks" 'start:enter_func:begin_all:bcast,stop:enter_func:end_all:bcast,repeat:8' '3 10000' thread 6000000
 done
 
-# Whoever makes clones of what a window finds has looked at the images before, where windows may find anything.
+# helpers NAME: prints how many helpers that make instrumented copies the run NAME has. A helper
+# looks at the images before the first window if windows can open anywhere.
 # shellcheck disable=SC2046
 helpers() { grep -lz "^MARK=$T/$1\$" $(pgrep -f 'regtrace-skel --serve' | sed 's,.*,/proc/&/environ,') /dev/null 2>/dev/null | wc -l; }
 has_helper() { [ "$(helpers "$1")" = 1 ]; }
 MARK=$T/called "$REGTRACE" run -quiet -o called -memory . -control 'start:enter_func:mixed,stop:enter_func:leaf' -- sh -c 'echo $$ >called.pid; exec sleep 60' 2>/dev/null &
 kill_at_end $!
 
-# A signal from outside.
+# Windows by a signal from outside.
 MARK=$T/signalled "$REGTRACE" run -quiet -o signalled -memory '.;.@libany.so' -control 'start:signal:USR1,stop:signal:USR2,repeat' -- sh -c 'echo $$ >pid; exec ./any plain 200000000' >out 2>err &
 runner=$!
 kill_at_end "$runner"
@@ -62,8 +66,9 @@ wait_for 20 sleeps
 is $? 0 "a program that waits"
 is "$(helpers called)" 0 "has none where windows open by functions alone"
 kill -TERM "$(cat called.pid)"
-# cpu: prints the processor time that the program has used, in nanoseconds. send SIGNAL: returns
-# when the program has received it and has worked for 1 ms after that, however busy the machine is.
+# cpu: prints the processor time that the program has used, in nanoseconds. send SIGNAL: sends it,
+# and returns when the program has received it and has worked for 1 ms after that, however busy the
+# machine is.
 cpu() { cut -d' ' -f1 "/proc/$pid/schedstat"; }
 none_pending() { ! grep -qE '^(SigPnd|ShdPnd):.*[1-9a-f]' "/proc/$pid/status"; }
 worked() { [ "$(cpu)" -ge $((sent + 1000000)) ]; }
@@ -86,6 +91,6 @@ wait $runner
 "$REGTRACE" skel replay signalled >replayed 2>said
 said=$("$PYTHON_ANY" "$here/memory_anywhere.py" replayed "$(grep -v regtrace err | head -1)")
 like "$said" '^3 windows, [1-9][0-9]{3,} elements, 0 gaps$' "signals: $said"
-# The check itself.
+# Check of the check: it must find a missing element.
 unlike "$("$PYTHON_ANY" "$here/memory_anywhere.py" replayed "$(grep -v regtrace err | head -1)" 100)" ' 0 gaps$' "an element that is missing is seen"
 done_testing

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions that call each other directly, and those whose calls only seem to be so: odd begins, ends and entries, alarms at what is called.
- * argv: PART. Between open_window() and close_window() each part accesses `cells` and its stack. */
+ * Functions that call each other directly, and calls that only seem to be direct: odd begins, ends
+ * and entries, and alarms on the called function. Argument: PART. Between open_window() and
+ * close_window() each part accesses `cells` and its stack. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -24,7 +25,7 @@ APART void close_window(void)
     __asm__ volatile("");
 }
 
-/* --- begins: the first instruction is one that copies do not have --- */
+/* --- part begins: an instrumented copy cannot have the first instruction ---------------------- */
 
 long stopped(long n);
 __asm__(".text\n.type stopped,@function\nstopped: int3\n lea 1(%rdi),%rax\n ret\n.size "
@@ -47,7 +48,7 @@ APART long begins(int n)
     return sum;
 }
 
-/* --- ends: jumps out of a function, taken by branches as well; functions that fall into others; calls into the middle --- */
+/* --- part ends: jumps out of functions, falling into others, calls into the middle ------------ */
 
 APART long last(volatile long *a, long n)
 {
@@ -85,7 +86,7 @@ APART int for_library(const char *text)
     return atoi(text);
 }
 
-/* Its callers' frames are skipped by what it calls. */
+/* Leaves its callers' frames by longjmp(). */
 static jmp_buf out;
 APART void leaves(int n)
 {
@@ -113,7 +114,7 @@ APART long jumps(int n)
     return cells[21] + last(cells, n);
 }
 
-/* --- alarms: who waits for `leaf` or `chosen`, by any name, sees each call of them --- */
+/* --- part alarms: an alarm on leaf or chosen, by any name, counts each call ------------------- */
 
 APART long leaf(volatile long *a)
 {
@@ -139,7 +140,7 @@ APART long alarms(int n)
     return sum + chosen(cells);
 }
 
-/* --- hands: what is handed over is computed, constant, loaded, narrow, or not known; by calls, jumps and pointers --- */
+/* --- part hands: computed, constant, loaded, narrow and unknown arguments --------------------- */
 
 APART long takes(volatile long *a, long i, unsigned j)
 {
@@ -181,7 +182,7 @@ APART long hands(int n)
     return sum;
 }
 
-/* --- nothing: calls that record nothing, for long --- */
+/* --- part nothing: a long run of calls that record nothing ------------------------------------ */
 
 APART void n_0(void)
 {

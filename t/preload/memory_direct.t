@@ -1,13 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of functions that call each other directly, and of odd ones whose calls must not be taken for such: in a window the replay is, access for
-# access, what single steps by ptrace say of the same run. Alarms at what is called see each call; a window that ends amid such calls has none of later ones.
+# Memory traces of functions that call each other directly, and of odd calls that must not be taken
+# for direct ones. In a window the replay is, access for access, what single steps by ptrace show
+# for the same run. An alarm on a called function counts each call. A window that ends within such
+# calls has none of the later ones.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
 
-# exact TITLE PART WITHOUT: functions that have no clone.
+# exact TITLE PART WITHOUT: compares a part with single steps. WITHOUT names functions that have no
+# instrumented copy.
 exact() { exact_window "$1" direct "$2" "main,on_trap,$3"; }
-# waits TITLE NAME COUNT CELL VALUE: the window ends with that call of who is called so: what the cell has been set to by then.
+# waits TITLE NAME COUNT CELL VALUE: ends the window with call number COUNT of the function NAME. By
+# then the trace must have VALUE modifications at the address CELL.
 waits() {
     local title=$1 cell
     rm -rf run
@@ -30,7 +34,7 @@ for flags in gcc' -O0' gcc' -O2 -fcf-protection=none' gcc' -O2 -no-pie -fno-pie 
     cells=$(($(bias_of direct) + $(symbol direct cells)))
     waits "$flags, an alarm" leaf 57 "$(printf %x $cells)" 56
     waits "$flags, by another name" other_name 57 "$(printf %x $cells)" 56
-    # Where they are chosen is seen of programs that lie anywhere.
+    # The tool sees which function an ifunc has chosen only in position-independent programs.
     [[ $flags = *-no-pie* ]] || waits "$flags, one of several" chosen 20 "$(printf %x $((cells + 8)))" 19
     rm -rf run
     "$REGTRACE" run -quiet -o run -memory . -control 'start:enter_func:open_window,stop:timeout:1ms' -- ./direct nothing >out 2>err

@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows that open, or close, at every instruction of a program, one after the other. With -DTRACER the program that does it: it traces the process
- * whose number is argv[2] (ptrace(2)), lets it go k instructions from a mark on, sends it signal argv[4], and lets it run; for all k of each part of
- * the program below argv[5], and each argv[6]-th. It prints a line for each: argv[1], the part's first element, the one that is next after those k (by what the
- * array at address argv[3] has), the one behind the part's last, k, and the address of the instruction.
+ * Opens or closes a window at every instruction of a program, one after the other.
  *
- * With argv[1] "again" it opens a window first, by signal argv[4], after fewer instructions; after k more it closes it by signal argv[7], and opens the
- * next, at once or some instructions later: two lines, "close", whose first element is the next as the first window opens, and "open".
+ * With -DTRACER this is the tracer: tracer WAY PID ADDRESS SIGNAL MOST EVERY [CLOSE]. It traces
+ * process PID by ptrace(2), lets it execute k instructions from a mark on, sends it SIGNAL, and
+ * lets it run. It does so for each part of the program, and for all k below MOST in steps of EVERY.
+ * For each k it prints a line:
+ * - WAY
+ * - the part's first element
+ * - the next element after those k instructions, from the array at ADDRESS
+ * - the element after the part's last
+ * - k
+ * - the address of the instruction
  *
- * Without, the program: memory_anywhere's functions (MEMORY_EVERY), each of which touches the same elements each time. With argv[1] "another" it has
- * another thread, which waits. */
+ * With WAY "again" it opens a window by SIGNAL after fewer instructions. After k more it closes the
+ * window by the signal CLOSE, and opens the next, at once or some instructions later. It prints two
+ * lines: "close", whose first element is the next one when the first window opens, and "open".
+ *
+ * Without -DTRACER this is the program: memory_anywhere's functions (MEMORY_EVERY), each of which
+ * touches the same elements each time. With the argument "another" it has another thread, which
+ * waits. */
 #define _GNU_SOURCE 1 /* process_vm_readv() */
 #include <signal.h>
 #include <stdint.h>
@@ -35,7 +45,8 @@ static void failed(const char *what)
     exit(1);
 }
 
-/* How many elements of the program's array differ from what they were, from that one on. */
+/* look() copies elements of the program's array, from `first` on. touched() returns how many of
+ * them differ from `before`, up to the first that does not. */
 enum { MOST_ELEMENTS = 256 };
 
 static void look(uint64_t first, uint64_t *into)
@@ -58,11 +69,12 @@ static unsigned long touched(uint64_t first, const uint64_t *before)
 
 static void step(enum __ptrace_request how, int signo)
 {
-    if (ptrace(how, pid, 0, (void *)(uintptr_t)signo) != 0) /* NOLINT: as it takes it */
+    /* NOLINT: the type that ptrace() takes */
+    if (ptrace(how, pid, 0, (void *)(uintptr_t)signo) != 0)
         failed("ptrace");
 }
 
-/* It stops with that signal; 0: it has ended. */
+/* Waits for the process to stop. Returns the signal of the stop, or 0 if the process has ended. */
 static int stopped(void)
 {
     int status;
@@ -71,7 +83,7 @@ static int stopped(void)
     return WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
 }
 
-/* At a mark: the number that it was given. */
+/* Is the process at a mark? *r gets its registers; rdi has the number of the mark. */
 static int at_mark(int signo, struct user_regs_struct *r)
 {
     siginfo_t info;
@@ -85,10 +97,11 @@ static int is_step(int signo)
 {
     siginfo_t info;
     return signo == SIGTRAP && ptrace(PTRACE_GETSIGINFO, pid, 0, &info) == 0 &&
-           info.si_code != SI_KERNEL; /* behind a system call it is another one than TRAP_TRACE */
+           info.si_code != SI_KERNEL; /* after a system call the code is not TRAP_TRACE */
 }
 
-/* Signals of the program's own, and of the tool's, are its own. */
+/* Runs to the next mark. Passes the other signals, the program's and the tool's, on to the process.
+ * Returns 0 if the process has ended. */
 static int run_to_mark(int signo, struct user_regs_struct *r)
 {
     int now;
@@ -116,8 +129,9 @@ static void answer(struct user_regs_struct *r, uint64_t value)
         failed("ptrace");
 }
 
-/* While SIGTRAP is blocked no step is taken: the kernel would take it for fatal, and forget who handles it. From a system call that may block it to the end
- * of one behind which it is not. */
+/* Runs from a system call that may block SIGTRAP to the end of a system call after which SIGTRAP is
+ * not blocked. A single step in between would be fatal: the kernel forces the blocked signal and
+ * removes its handler. */
 static int run_blocked(void)
 {
     for (int within = 1;; within = !within) {
@@ -133,7 +147,8 @@ static int run_blocked(void)
     }
 }
 
-/* One instruction. What pushfq stores has the flag by which this is done, and behind popfq the kernel thinks that the program has set it. */
+/* Executes one instruction. Returns the signal of the stop. Removes our trap flag from what pushfq
+ * stores, and after popfq, where the kernel thinks that the program has set it. */
 static int single_step(void)
 {
     enum { PUSHF = 0x9c, SIGPROCMASK = 14 };
@@ -159,8 +174,10 @@ static int single_step(void)
     return now;
 }
 
-/* From a mark on. False: the part has ended before, or stepping has to: a handler of SIGTRAP (of an int3 that the tool has put into the program) that
- * is stepped through is none any more, the kernel takes the blocked signal for fatal. */
+/* Executes k instructions from a mark on. Returns 0 if the part ends before that, or if another
+ * signal than that of a step stops the process. Then it must not be stepped: if the handler of
+ * SIGTRAP (for an int3 of the tool) is stepped through, the kernel takes the blocked signal as
+ * fatal and removes the handler. */
 static int go(unsigned long k, struct user_regs_struct *r)
 {
     int now = 0;
@@ -180,7 +197,7 @@ static int go(unsigned long k, struct user_regs_struct *r)
 }
 
 static const char *way;
-static int start, stop; /* signals */
+static int start, stop; /* signals that open and close windows */
 static unsigned long most, every;
 
 static void print(const char *what, uint64_t first, uint64_t now, uint64_t end, unsigned long k,
@@ -190,7 +207,7 @@ static void print(const char *what, uint64_t first, uint64_t now, uint64_t end, 
            (unsigned long)end, k, (unsigned long)at);
 }
 
-/* About to return from a handler? */
+/* Is the process about to return from a handler? */
 static int returns(void)
 {
     struct user_regs_struct r;
@@ -199,7 +216,7 @@ static int returns(void)
     return r.rax == SIGRETURN && (ptrace(PTRACE_PEEKTEXT, pid, r.rip, 0) & 0xffff) == SYSCALL;
 }
 
-/* So many handlers return, the first that of a signal that comes now. */
+/* Sends the process on with `signo` (0: none), and runs until `count` handlers have returned. */
 static void run_handlers(int signo, int count)
 {
     int within = 0, over = 0;
@@ -220,13 +237,15 @@ static void run_handlers(int signo, int count)
     }
 }
 
-/* The signal comes, and what the program does about it is done: it is back where it was. depth: not 0, it comes before that instruction of another signal's
- * handler (its last, if it has fewer). */
+/* Delivers the signal and runs its handler; then the process is back where it was. If `depth` is
+ * not 0, delivers the signal before that instruction of another signal's handler, or before its
+ * last instruction if it has fewer. */
 static void run_handler(int signo, unsigned long depth)
 {
     enum { OTHER = SIGURG, POPF = 0x9d };
     if ((ptrace(PTRACE_PEEKTEXT, pid, where(), 0) & 0xff) == POPF)
-        depth = 0; /* the kernel would leave the flag of our step to it */
+        /* The kernel would take the trap flag of our step for the program's own. */
+        depth = 0;
     if (depth != 0) {
         if (kill(pid, OTHER) != 0)
             failed("kill");
@@ -243,7 +262,7 @@ static void run_handler(int signo, unsigned long depth)
     run_handlers(signo, 1 + (depth != 0));
 }
 
-/* It goes by steps of its own (of the tool's), which end. */
+/* Runs while the tool steps the process by the trap flag. These steps end. */
 static void run_steps(void)
 {
     struct user_regs_struct r;
@@ -251,7 +270,8 @@ static void run_steps(void)
         run_handlers(0, 1);
 }
 
-/* k instructions of a part, then a window opens or closes. True: the part was not over by then. Behind the part's end it stands at a mark then. */
+/* Executes k instructions of a part, then opens or closes a window. Returns whether the part was
+ * not over by then. The process then stands at the mark after the part. */
 static int once(unsigned long k, struct user_regs_struct *r)
 {
     static uint64_t before[MOST_ELEMENTS];
@@ -260,7 +280,8 @@ static int once(unsigned long k, struct user_regs_struct *r)
     look(first, before);
     int within = k < most && go(k, r);
     if (k >= most && run_to_mark(0, r) == 0)
-        exit(1); /* else the part is over as well: the signal comes behind it */
+        /* If k is not below `most`, run to the end of the part: the signal comes after it. */
+        exit(1);
     uint64_t now = first + touched(first, before), at = where();
     if (within && run_to_mark(start, r) == 0)
         exit(1);
@@ -268,7 +289,8 @@ static int once(unsigned long k, struct user_regs_struct *r)
     return within;
 }
 
-/* Of every second signal the instruction of another one's handler that it comes at; 0: of none. */
+/* Returns the instruction of another signal's handler before which a signal comes, for every second
+ * signal; 0 for the others. */
 static unsigned long depth_of(unsigned long k, unsigned which)
 {
     enum { MOST_DEPTH = 5003 };
@@ -330,7 +352,7 @@ int main(int argc, char **argv)
     if (stopped() == 0 || ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD) != 0 ||
         run_to_mark(0, &r) == 0)
         return 1;
-    for (;;) { /* here it stands at a part's begin */
+    for (;;) { /* the process stands at the begin of a part */
         int within = stop != 0 ? once_again(k, &r) : once(k, &r);
         answer(&r, within ? AGAIN : 0);
         k = within ? k + every : 0;
@@ -351,7 +373,8 @@ static void nothing(int signo)
     (void)signo;
 }
 
-/* What whoever traces it says; the number is for him. Nothing else is in it: a clone is left for the function itself where it has an int3. */
+/* Stops for the tracer, which reads n. Returns the tracer's answer. Does nothing else, because an
+ * instrumented copy leaves for the function itself at an int3. */
 APART static uint64_t mark(uint64_t n)
 {
     uint64_t said = MARK;
@@ -369,7 +392,7 @@ static uint64_t called(uint64_t n)
     return library(array, n, leaf);
 }
 
-/* Through stubs of the PLT. */
+/* Calls functions through stubs of the PLT. */
 static uint64_t stubs(uint64_t n)
 {
     for (int i = 0; i < 3; i++) {
@@ -396,7 +419,7 @@ int main(int argc, char **argv)
     bool beside = argc > 1 && strcmp(argv[1], "another") == 0;
     static uint64_t (*const parts[])(uint64_t) = {leaf,  loops,  recursion, choose, called, back,
                                                   jumps, thread, odd,       begins, stubs};
-    (void)signal(SIGUSR1, SIG_IGN); /* windows may go by them */
+    (void)signal(SIGUSR1, SIG_IGN); /* these signals may open and close windows */
     (void)signal(SIGUSR2, SIG_IGN);
     (void)signal(SIGURG, nothing);
     (void)threaded(NULL, 0);

@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""memory_every.py REPLAY ADDRESS WINDOWS: does each window of the replay (regtrace skel replay) write the elements of the array that the program still
-had to when it opened, or those that it had written until it closed? Of the latter the last may be missing, where the replay says so, and what comes next
-in the block that it closes in be there. Where one opens as the last is left in mid-block, it may begin behind that block's instruction.
-WINDOWS (memory_every.c) has a line for each of them: open or close, the part's first element, the one that was next, the one behind the part's last, how many
-instructions the part had done, and where that was. Prints what it has found."""
+"""memory_every.py REPLAY ADDRESS WINDOWS: checks each window of the replay (regtrace skel replay).
+A window that opens must write the elements of the array that the program still had to write
+then. A window that closes must write those that the program had written until then.
+
+Exceptions:
+- The last element before a close may be missing if the replay says that the window is cut off.
+- The elements that come next in the basic block in which a window closes may be there.
+- A window that opens where the last one left the middle of a block may begin after that block's
+  instruction.
+
+WINDOWS (by memory_every.c) has a line for each window: open or close, the part's first element,
+the element that was next, the element after the part's last, how many instructions the part had
+executed, and the address of the instruction. Prints what it has found."""
 import sys
 
 replay, base = sys.argv[1], int(sys.argv[2], 16)
@@ -19,7 +27,7 @@ for line in open(replay):
                 now = None
                 continue
             now = names.setdefault(name, len(names))
-            cut[now] = cut[now] or "cut off" in line  # a handler has a part of its own
+            cut[now] = cut[now] or "cut off" in line  # a handler has its own segment
         continue
     if now is None:
         continue

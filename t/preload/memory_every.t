@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces whose windows open, and close, at every instruction of a program, those of libc and of what is recorded with among them: what was left
-# to do is recorded, all of it, whatever it was in; and the program does what it does. So it is where one closes and the next opens at the same place, in
-# a clone, in what clones call, and as another signal's handler begins.
+# Memory traces whose windows open and close at every instruction of a program, including those of
+# libc and of the code that records. All that was left to do is recorded, wherever the window finds
+# the program, and the program does what it does without the tracer. The same holds where one window
+# closes and the next opens at the same place, in an instrumented copy, in what copies call, and as
+# another signal's handler begins.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -12,7 +14,9 @@ USR1=$(kill -l USR1) USR2=$(kill -l USR2)
 again=${EVERY_AGAIN:-7} # of these windows each so many-th
 cc -O2 -DTRACER -o tracer "$here/memory_every.c" || exit 99
 
-# every NAME WAY WINDOWS SIGNAL MOST STEP LEAST [SIGNAL]. With another thread, in a window of its own, functions lead to their copies all the time.
+# every NAME WAY CHAIN SIGNAL MOST STEP LEAST [CLOSE]: runs the program under the tracer of
+# memory_every.c and checks its windows; at least LEAST are wanted. With "another thread" in NAME
+# another thread is in a window, so that functions lead to their copies all the time.
 every() {
     local name=$1 pid address another=()
     [[ $name != *'another thread'* ]] || another=(-control start:enter_func:begin_other)
@@ -48,7 +52,7 @@ for flags in gcc' -O2' clang' -O3'; do
     every "$flags, opened beside another thread" open 'start:signal:USR1,stop:enter_func:end_all,repeat' "$USR1" 100000 3 900
     every "$flags, closed and opened again beside another thread" again 'start:signal:USR1,stop:signal:USR2,repeat' "$USR1" 600 "$again" 500 "$USR2"
 done
-# The check itself: an element that is missing is seen.
+# Check of the check: it must find a missing element.
 every "opened now and then" open 'start:signal:USR1,stop:enter_func:end_all,repeat' "$USR1" 100 10 50
 sed '0,/ M 8 /{/ M 8 /d}' replayed >less
 unlike "$("$PYTHON_ANY" "$here/memory_every.py" less "$(cut -d' ' -f2 out)" windows)" ', 0 wrong$' "an element that is missing is seen"

@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of the kernels (t/kernels) by several compilers and levels: in a window the replay is, access for access, what single steps by
-# ptrace say of the same run, and in order and counts what valgrind's lackey says; by each plan.
+# Memory traces of the kernels (t/kernels) by several compilers, levels and plans. In a window the
+# replay is, access for access, what single steps by ptrace show for the same run. In order and
+# counts it is what valgrind's lackey shows.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
 kernels=$REGTRACE_SOURCE/t/kernels
 SKEL=$REGTRACE_BUILD/isa/regtrace-skel
 cc -O2 -Wall -c -o window.o "$kernels/window.c" || exit 99
 
-# arguments NAME: of the kernel, for tests.
+# arguments NAME: prints the arguments of the kernel for tests.
 arguments() { awk -v n="$1" '$1 == n { gsub(",", " ", $3); print $3 }' "$kernels/list"; }
-# compiled NAME OUT COMPILER FLAG...: 1, and it is said why, where it cannot be.
+# compiled NAME OUT COMPILER FLAG...: compiles a kernel. Returns 1, and says why, if that is not
+# possible or this processor cannot run it.
 compiled() {
     local name=$1 out=$2 sources
     shift 2
@@ -21,15 +23,18 @@ compiled() {
     # shellcheck disable=SC2046
     "./$out" $(arguments "$name") >/dev/null 2>&1 || { skip "$name, $*" "this processor cannot run it"; return 1; }
 }
-# What is no part of the window: functions that open and close other threads'.
+# others PROGRAM: prints the functions that open and close the windows of other threads. They are no
+# part of the window.
 others() { objdump -d --no-show-raw-insn "$1" | awk '/^[0-9a-f]+ </ { f = substr($2, 2, length($2) - 3) } /(call|jmp).*<(open|close)_window>/ && tolower(f) !~ /^main/ { print f }' | sort -u | paste -sd,; }
 
-# variables PLAN COUNT: those of a run, all of it; its window is opened by the call of that number.
+# variables PLAN COUNT: sets variables to the whole environment of a run. Call number COUNT of
+# open_window opens its window.
 variables() {
     variables=(OMP_WAIT_POLICY=passive OMP_NUM_THREADS=3 REGTRACE_DIR="$T/exact" REGTRACE_SHM="$REGTRACE_SHM" REGTRACE_MEMORY=. REGTRACE_MEMORY_PLAN="$1"
         REGTRACE_CONTROL="start:enter_func:open_window:count$2,stop:enter_func:close_window:count$2" LD_PRELOAD="$LIBREGTRACE")
 }
-# recorded NAME PROGRAM PLAN: to replayed; what it prints is what it printed.
+# recorded NAME PROGRAM PLAN: records the program and writes its replay to the file replayed. The
+# program must print what it printed without the tracer.
 recorded() {
     local name=$1 program=$2 plan=$3
     rm -rf exact
@@ -39,7 +44,8 @@ recorded() {
     "$REGTRACE" skel replay exact >replayed 2>said || diag "$(cat said)"
     is "$(grep -v '^ns' cloned.out) $(cat cloned.err)" "$(grep -v '^ns' bare.out) " "$name, $plan: prints what it prints without"
 }
-# stepped NAME PROGRAM PLAN: of the same run but for its window, to steps.
+# stepped NAME PROGRAM PLAN: steps through the same run without its window, and writes its accesses
+# to the file steps.
 stepped() {
     local name=$1 program=$2 plan=$3 bias from to at size
     bias=$(bias_of "$program") from=$(symbol "$program" open_window) to=$(symbol "$program" close_window)
@@ -50,7 +56,7 @@ stepped() {
     timeout 500 "$STEPPER" -w "$(printf '%x:%x' $((bias + from)) $((bias + to)))" -r "$(printf '%x:%x' $((bias + at)) $((bias + at + size)))" -o steps \
         "${variables[@]}" "./$program" $(arguments "$name") >bare.out 2>bare.err </dev/null || diag "the single-stepper: $?, $(cat bare.err)"
 }
-# exact TITLE PROGRAM HOW EXPECTED [OPTION]...
+# exact TITLE PROGRAM HOW EXPECTED [OPTION]...: compares the replay with the accesses in EXPECTED.
 exact() {
     local title=$1 program=$2 how=$3 expected=$4 said
     shift 4
@@ -58,7 +64,7 @@ exact() {
     like "$said" '^[0-9]+ accesses of' "$title"
     diag "$title: $said, of $(sed -n 's/^# rank.* \([0-9]*\) bytes.*/\1/p' replayed | paste -sd+) bytes"
 }
-# by_steps NAME PLANS COMPILER FLAG...
+# by_steps NAME PLANS COMPILER FLAG...: compares a kernel with single steps, for each plan.
 by_steps() {
     local name=$1 plans=$2 plan any=()
     shift 2
@@ -71,7 +77,8 @@ by_steps() {
         exact "$name, $*, $plan: single steps" program steps steps "${any[@]}"
     done
 }
-# by_lackey NAME COMPILER FLAG...: where programs lie under valgrind is known of those that lie where they were linked to.
+# by_lackey NAME COMPILER FLAG...: compares a kernel with lackey. The program is not
+# position-independent, because only then its addresses under valgrind are known.
 by_lackey() {
     local name=$1 any=()
     shift
@@ -83,7 +90,8 @@ by_lackey() {
     ! nm program | grep -qE 'GOMP|kmpc' || any=(-any-order)
     exact "$name, $*: lackey" program lackey lackey "${any[@]}"
 }
-# compiler_of NAME COMPILER: that of the kernel's language; nothing: there is none of this family.
+# compiler_of NAME COMPILER: prints the compiler for the kernel's language, or nothing if this
+# family has none.
 compiler_of() {
     case $1:$2 in
     objects:gcc) echo g++ -std=c++17 ;;
@@ -121,7 +129,7 @@ else
     by_lackey tasks gcc -O2
 fi
 
-# Late clones too, and those that are made as the program runs.
+# Mid-function entries too, and copies that are made while the program runs.
 cc -O2 -I"$REGTRACE_SOURCE" -o amid "$here/memory_amid.c" || exit 99
 for plan in registers addresses; do
     for part in 'name 200 8500 start:enter_func:open_window,stop:enter_func:close_window' 'start 100 5100 start:timeout:100000s'; do
@@ -134,7 +142,8 @@ for plan in registers addresses; do
     done
 done
 
-# What is recorded is counted as it is replayed: of each access its address, and no value; or few values.
+# What is recorded is counted as it is replayed. The plan of addresses records a value for each
+# access; the plan of skeletons records few values.
 counted() { recorded sort program "$1" >/dev/null; "$REGTRACE" skel replay -format count exact | sed -n 's/^# \([0-9]* accesses\), .*, \([0-9]* values\) and \([0-9]* outcomes\) recorded$/\1 \2 \3/p'; }
 compiled sort program gcc -O2 && read -r all _ values _ outcomes _ <<<"$(counted addresses)"
 is "$all" "$values" "by the plan of addresses there is a value for each access"
@@ -142,7 +151,8 @@ read -r same _ fewer _ less _ <<<"$(counted skeleton)"
 is "$same" "$all" "as many accesses by that of skeletons"
 ok_run "of fewer values, $fewer, and outcomes, $less" test "$((2 * fewer))" -lt "$values" -a "$less" -lt "$outcomes"
 
-# The check itself: another address is seen, another size, another order, one that is missing, one that is new.
+# Check of the check: it must find another address, another size, another order, a missing access
+# and an added one.
 compiled sort program gcc -O2 && stepped sort program skeleton && recorded sort program skeleton && cp replayed whole
 at=$(grep -n '^[^#]' whole | sed -n '9s/:.*//p')
 for change in "${at}s/\$/0/" "${at}s/ [0-9]* \([0-9a-f]*\)\$/ 3 \1/" "${at}{h;d};$((at + 1))G" "${at}d" "${at}p"; do

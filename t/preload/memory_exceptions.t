@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# C++ exceptions reach their handlers although windows of memory traces open and close while they are
-# on their way, and the windows are there.
+# C++ exceptions reach their handlers although windows of memory traces open and close while the
+# exceptions unwind, and these windows are recorded.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"

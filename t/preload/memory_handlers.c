@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * memory_handlers HOW ROUNDS: handlers of signals in windows; each has a number, and writes WRITES times to an element of `ticked` or `nested` that
- * has it. HOW: plain; nested, each third handler is interrupted by another; jump, each fifth is left by siglongjmp; stack, handlers have
- * a stack of their own; window, the handler of each window's fifth tick closes it.
- * To $MEMORY_LOG: "ticked|nested ADDRESS", and for each window "window FIRST LAST", numbers of handlers that are over in it for certain. */
+ * memory_handlers HOW ROUNDS: signal handlers in windows. Each handler has a number, and writes
+ * WRITES times to the element of `ticked` or `nested` with this number. HOW:
+ * - plain
+ * - nested: every third handler is interrupted by another
+ * - jump: every fifth handler is left by siglongjmp
+ * - stack: handlers have their own stack
+ * - window: the handler of each window's fifth tick closes the window
+ * Logs to $MEMORY_LOG "ticked|nested ADDRESS", and for each window "window FIRST LAST": the numbers
+ * of the handlers that are certainly over within it. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -76,7 +81,7 @@ APART static void work_on(unsigned long until)
     volatile uint64_t sum = 0;
     while (ticks < until) {
         sum += work(data, (int)(sizeof data / sizeof *data));
-        (void)usleep(1); /* or there would be billions of accesses */
+        (void)usleep(1); /* otherwise there would be billions of accesses */
     }
 }
 
@@ -97,7 +102,7 @@ static void one_window(FILE *log)
     is_open = true;
     opened_at = ticks;
     open_window();
-    first = ticks + closes; /* opened_at may be one too early */
+    first = ticks + closes; /* opened_at may be too early by one */
     if (sigsetjmp(back, 1) == 0)
         may_jump = true;
     work_on(first + 8);

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""memory_handlers.py LOG REPLAY [-miss]: has the replay, in stretches of handlers, what each handler wrote that the program of t/preload/memory_handlers.c
-knows to have run in a window, once? Prints how many windows and handlers there were, how many of these nested, and the first that is wrong.
--miss: a write of the first of these handlers is left out, to see whether that is seen."""
+"""memory_handlers.py LOG REPLAY [-miss]: checks that the replay has, once and in segments of
+handlers, what each handler wrote that the program of t/preload/memory_handlers.c knows to have
+run in a window.
+
+Prints how many windows and handlers there were, how many of these were nested, and the first
+error. -miss: leaves out a write of the first of these handlers, to see whether the check finds
+that."""
 import collections
 import re
 import sys

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of handlers of signals: what they do in windows is recorded, apart from what they have interrupted, and as often as they run.
+# Memory traces of signal handlers: what they do in windows is recorded, apart from what they have
+# interrupted, and as often as they run.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -23,7 +24,7 @@ for flags in '-O0' '-O2 -no-pie -fno-pie' '-O2'; do
     done
 done
 
-# The check itself.
+# Check of the check: it must find a missing write.
 "$PYTHON_ANY" "$here/memory_handlers.py" log replayed -miss >said
 is $? 1 "a write that is missing is seen"
 like "$(cat said)" 'wrote 4 times' "and told"

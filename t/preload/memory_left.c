@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * memory_left HOW: loops of which nothing need be recorded, left amid. fault: a store faults, and the handler of SIGSEGV jumps out; alarm: a handler of
- * SIGALRM does, of a loop that would not end; cancel: its thread is cancelled (asynchronously); call: from a function that it calls, which is at a known
- * place. Then a function writes to `after`. Prints the addresses of `after` and of the array's element 0 and first one that is never written to. */
+ * memory_left HOW: leaves loops of which nothing need be recorded in the middle. HOW:
+ * - fault: a store faults, and the handler of SIGSEGV jumps out
+ * - alarm: a handler of SIGALRM jumps out of a loop that would not end
+ * - cancel: the thread is cancelled asynchronously
+ * - call: a function that the loop calls jumps out, so the place is known
+ * Then a function writes to `after`. Prints the addresses of `after`, of element 0 of the array,
+ * and of the first element that is never written to. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

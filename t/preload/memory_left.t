@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of loops that are left amid, by siglongjmp out of a handler or by cancellation: replay makes no access that has not been, and ends; what
-# follows is recorded. And of libraries that come while a window is open, or of which alone traces are wanted.
+# Memory traces of loops that are left in the middle, by siglongjmp out of a handler or by
+# cancellation. The replay has no access that did not happen, and ends; what follows is recorded.
+# Also traces of libraries that are loaded while a window is open, and traces of a library alone.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
 
 window='start:enter_func:open_window:bcast,stop:enter_func:close_window:bcast'
-# writes ADDRESS: how often the replay writes there.
+# writes ADDRESS: prints how often the replay writes there.
 writes() { awk -v a="$1" '($2 == "W" || $2 == "M") && $4 == a { n++ } END { print n + 0 }' replayed; }
-# among FROM TO: how many elements from the one address up to before the other it writes to.
+# among FROM TO: prints how often the replay writes to addresses from FROM up to before TO.
 among() { awk -v from=$((0x$1)) -v to=$((0x$2)) '$2 == "W" { n = 0; for (k = 1; k <= length($4); k++) n = n * 16 + index("0123456789abcdef", substr($4, k, 1)) - 1
     if (n >= from && n < to) seen++ } END { print seen + 0 }' replayed; }
 for flags in gcc' -O1' gcc' -O2' clang' -O1'; do

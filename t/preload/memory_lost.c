@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Jumps through tables that lead where their function's analysis may find nothing: labels kept in variables, several tables in one function, jumps that
- * compilers have merged; and one that flags cross, and registers that matter to places which nobody finds alone. */
+ * Jumps through tables that lead where the analysis of their function may find nothing: labels
+ * kept in variables, several tables in one function, jumps that compilers have merged. Also a
+ * jump that the flags stay live across, and registers that are live only at targets that no
+ * analysis finds. */
 #include <stdio.h>
 
 #define APART __attribute__((noinline, noclone))
@@ -18,7 +20,7 @@ KEEP void close_window(void)
     __asm__ volatile("nop; nop; nop; nop; nop");
 }
 
-/* Two tables, a plain one and one that counts. */
+/* Has two jump tables, one of plain labels and one of labels that count. */
 KEEP long two(const unsigned char *c, int counts)
 {
     static const void *const plain[] = {&&p0, &&p1, &&p2, &&end};
@@ -65,7 +67,7 @@ end:
     return n;
 }
 
-/* One of two tables: loops that are entered at each of their places. */
+/* Jumps through one of two tables, so that loops are entered at each of their labels. */
 KEEP long chosen(const unsigned char *c, int counts)
 {
     static const void *const plain[] = {&&p0, &&p1, &&p2, &&end};
@@ -108,7 +110,7 @@ end:
     return n;
 }
 
-/* A table that is filled as the program runs, and a label in a variable. */
+/* Fills its jump table as the program runs, and has a label in a variable. */
 KEEP long kept(long n, void ***keep)
 {
     static void *t[3];
@@ -155,7 +157,8 @@ second:
     return s;
 }
 
-/* What the comparison before says is less than the table has: entries 2 and 3 need rdx, rcx, r8 and the carry flag, which the others change at once. */
+/* The comparison before the jump allows fewer entries than the table has. Entries 2 and 3 need rdx,
+ * rcx, r8 and the carry flag, which the other entries change at once. */
 long crossed(long index, long *to);
 __asm__(".text\n"
         ".globl crossed\n"
@@ -209,7 +212,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size crossed, .-crossed\n");
 
-/* The program's own, which comes back: that of err(3) does not. */
+/* The program's own err() returns; that of err(3) does not. */
 KEEP void err(int n)
 {
     m[24] += n;

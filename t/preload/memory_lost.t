@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of functions whose jumps through tables lead where their analysis has found nothing: the program does what it does without, and in a window
-# the replay is, access for access, what single steps by ptrace say of the same run.
+# Memory traces of functions whose jumps through tables lead where their analysis has found nothing.
+# The program does what it does without the tracer. In a window the replay is, access for access,
+# what single steps by ptrace show for the same run.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions whose names have dots: a part of one that was inlined (grow.part.0), functions within functions (by.0, called by pointer and directly), versions
-// for processors (dot.avx2); and calls through retpolines, with -mindirect-branch.
+// Functions whose names have dots: a part of a function that was inlined (grow.part.0), nested
+// functions (by.0, called by pointer and directly), and versions for processors (dot.avx2). Also
+// calls through retpolines, with -mindirect-branch.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -75,7 +76,7 @@ int main(int argc, char **argv)
 #else
 #define by plain
 #endif
-    s = dot(a, b, 1) + base[n & 3]; /* the version is chosen */
+    s = dot(a, b, 1) + base[n & 3]; /* now the version is chosen */
     open_window();
     for (int i = 1; i < n; i++)
         s += one(&p, &c, i) + two(&p, &c, i);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of functions that compilers have given names with dots: they are recorded as others are, and are meant by their own names and by the
-# function's. A program that was stripped is not taken for the one that was not. Retpolines: what cannot be recorded is said.
+# Memory traces of functions whose names have dots, given by compilers. They are recorded as others
+# are; their own names and the function's name select them. A stripped program is not taken for the
+# program that was not stripped. With retpolines, messages say what cannot be recorded.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
 export XDG_CACHE_HOME=$T/cache
@@ -12,7 +13,7 @@ for flags in 'gcc -O0' 'gcc -O2' 'gcc -O3' 'clang -O2'; do
     exact_window "$flags ($(nm named | grep -ci ' t [a-z_]*\.[a-z0-9]') names with dots)" named 20 "-"
 done
 gcc -O2 -w -no-pie -z noexecstack -o named "$here/memory_named.c" || exit 99
-# recorded_of REGEX: functions of which there are accesses.
+# recorded_of REGEX [PROGRAM]: prints the functions whose accesses were recorded.
 recorded_of() {
     rm -rf run
     "$REGTRACE" run -quiet -o run -memory "$1" -- "./${2:-named}" 20 >out 2>err
@@ -37,7 +38,7 @@ else
 fi
 like "$("$REGTRACE" skel analyze -function '^by' named)" '^by\.[0-9]+ at' "functions within functions are analysed by either name"
 
-# The build id is kept by strip.
+# strip keeps the build ID.
 strip -o bare named
 whole=$(recorded_of . >/dev/null; grep -c . replayed)
 rm -rf cache
@@ -45,7 +46,7 @@ recorded_of . bare >/dev/null
 is "$(recorded_of . >/dev/null; grep -c . replayed)" "$whole" "what was made of a stripped program is not taken for the whole one"
 is "$(recorded_of '^(one|two)$' >/dev/null; grep -c . replayed)" "$(rm -rf cache; recorded_of '^(one|two)$' bare >/dev/null; recorded_of '^(one|two)$' >/dev/null; grep -c . replayed)" "nor where functions are named"
 
-# Calls that return elsewhere.
+# Retpolines: calls that return elsewhere.
 for how in thunk-inline thunk; do
     gcc -O2 -w -fcf-protection=none -mindirect-branch=$how -o retpolines "$here/memory_named.c" 2>said || { skip "retpolines, $how" "this compiler makes none"; continue; }
     rm -rf run

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Handlers of signals that windows of memory traces come upon. argv[1]:
- * gone: a handler on an alternate stack is left by siglongjmp, the stack is given back, and another signal comes.
- * small: handlers on an alternate stack little above the kernel's least, while the program is in the C library's sigaction: what is written below it.
- * vfork: a child of vfork ends in a handler. Then a loop, whose array's address is printed.
- * ticks: handlers of some milliseconds interrupt functions that are entered all the time.
- * fill: a function that a jump displaces whole fills 64 MiB by one instruction.
- * The last two beside another thread, which enters begin_other. */
+ * Signal handlers that windows of memory traces meet. argv[1]:
+ * - gone: siglongjmp leaves a handler on an alternate stack, the stack is unmapped, and another
+ *   signal comes
+ * - small: handlers run on an alternate stack little larger than the kernel's minimum, while the
+ *   program is in the C library's sigaction; prints how many bytes below the stack have changed
+ * - vfork: a child of vfork ends in a handler; then a loop runs, whose array's address is printed
+ * - ticks: handlers of some milliseconds interrupt functions that are entered all the time
+ * - fill: a function that a patched jump displaces entirely fills 64 MiB by one instruction
+ * The last two run beside another thread, which enters begin_other. */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
 #include <signal.h>
@@ -144,7 +146,7 @@ static int vforked(void)
 {
     int status;
     handle(SIGUSR1, end, 0);
-    pid_t child = vfork(); /* NOLINT: what is tried */
+    pid_t child = vfork(); /* NOLINT: this tests vfork */
     if (child == 0) {
         deep();
         _exit(1);
@@ -183,7 +185,7 @@ static void ticking(void)
     puts("well");
 }
 
-/* Five bytes, and a return. */
+/* Has five bytes, which a patched jump displaces entirely, and a return. */
 void fill(void *p, size_t n);
 __asm__(".text\n.globl fill\n.type fill, @function\nfill: .cfi_startproc\n	mov %rsi, %rcx\n"
         "	rep stosb\n	ret\n.cfi_endproc\n.size fill, . - fill\n");

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Windows of memory traces, and handlers of the program's that they come upon: on small stacks and on some that are gone, in children of vfork, while a thread
-# is stepped out of a clone; string instructions are not stepped through.
+# Windows of memory traces meet handlers of the program: on small stacks, on stacks that are gone,
+# in children of vfork, and while a thread is stepped out of an instrumented copy. String
+# instructions are not stepped through.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
 cc -O2 -o signals "$here/memory_signals.c" -pthread || exit 99
 
-# same NAME HOW OPTION...: what it prints is what it prints without.
+# same NAME HOW OPTION...: checks that the program prints what it prints without the tracer.
 same() {
     local name=$1 how=$2
     shift 2

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Marks in mid-function, of the kind KIND: program TURNS THREADS. Within a window that they open and close stores to `mark` come first and last: 1, 2.
+// Marks of the kind KIND in the middle of functions: program TURNS THREADS. In a window that they
+// open and close the first store to `mark` is 1 and the last is 2.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,8 @@ KEEP static void begins(int n)
     data[n & 7] = before;
 }
 
-/* From mid-loop to further down in it, and over its end. */
+/* Each window opens in begins(), in the middle of an iteration, and closes further down, after the
+ * end of the inner loop. */
 KEEP static int turns(int n)
 {
     int r = 0;
@@ -66,14 +68,15 @@ KEEP static int turns(int n)
     return r;
 }
 
-/* Its first instruction is the head of its loop: an alarm at its entry fires each time. */
+/* Its first instruction is the head of its loop, so an alarm at its entry fires each time. */
 #define AGAIN_COUNT "64"
 int again(void);
 __asm__(".text\n.globl again\n.type again, @function\nagain:\n\tincl again_turns(%rip)\n\tcmpl "
         "$" AGAIN_COUNT ", again_turns(%rip)\n\tjb again\n\tmovl again_turns(%rip), %eax\n\tret\n"
         ".size again, . - again\n.local again_turns\n.comm again_turns, 4, 4\n");
 
-/* Code that no copy may have: behind its alarm it is missing, and its caller is not. */
+/* Has code that no instrumented copy may have. What follows its alarm is missing in the trace; its
+ * caller is not. */
 KEEP static int backwards(int n)
 {
     data[8] = n;

@@ -1,13 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces beside alarms that name places in mid-function. Marks of each kind open and close windows: each has just what the trace of the whole run
-# has between them. And with alarms at all instructions of a kind the trace of a window is, byte for byte, that without, and they count what they do without.
+# Memory traces together with alarms that name places in the middle of functions. Marks of each kind
+# open and close windows: each window has exactly what the trace of the whole run has between the
+# marks. With alarms at all instructions of a kind, the trace of a window is, byte for byte, the
+# trace without them, and the alarms count what they count without memory traces.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
 kernels=$REGTRACE_SOURCE/t/kernels
 unset REGTRACE_RUN
 
-# traced CHAINS [VAR=VALUE]... PROGRAM [ARGUMENT]...: to replayed, out, err; sets status. Chains are as long as the longest, so that stacks lie where they did.
+# traced CHAINS [VAR=VALUE]... PROGRAM [ARGUMENT]...: writes the files replayed, out and err; sets
+# status. Pads CHAINS to the length of the longest, so that stacks keep their addresses.
 traced() {
     local chains
     chains=$(printf '%-160s' "$1")
@@ -18,12 +21,13 @@ traced() {
     status=$?
     "$REGTRACE" skel replay run >replayed 2>said || echo "failed $?" >>said
 }
-# reached: how often alarms that were counted came.
+# reached: prints how often the alarms that only count were reached.
 reached() { "$REGTRACE" report run | sed -n 's/.*never fired.*(\([0-9]*\) of .*/\1/p' | paste -sd' '; }
 
 # Windows that marks open and close.
 cat >cut.py <<'PY'
-# cut.py PROGRAM WHOLE PARTS BEFORE: accesses between stores of 1 and of 2 to mark, and so many before them.
+# cut.py PROGRAM WHOLE PARTS BEFORE: compares the windows in PARTS with the accesses in WHOLE from a
+# store of 1 to a store of 2 to mark, and BEFORE accesses before them.
 import re, subprocess, sys
 program, whole, parts, before = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', program], capture_output=True, text=True).stdout
@@ -66,7 +70,7 @@ marks() {
         is "$status $(grep -c '^# rank' replayed) $(cat said)" "0 20 " "$title, $flags: where some functions alone are meant"
     done
 }
-# An int3 without an alarm ends the program.
+# bare: prints the output without memory traces. Without an alarm an int3 would end the program.
 bare() { if [ "$kind" = 3 ]; then "$REGTRACE" run -quiet -o other -control 'start:int3:count99999999' -- ./marks 20; rm -rf other; else ./marks 20; fi; }
 all=('gcc -O2' 'gcc -O0' 'clang -O3')
 marks "SSC marks" 1 ssc:11 ssc:22 "" 0 "${all[@]}"
@@ -76,13 +80,14 @@ marks "cpuid" 4 cpuid:0x11 cpuid:0x22 "" 0 "${all[@]}"
 marks "bytes" 5 itext:0f1f840011000000 itext:0f1f840022000000 "" 0 "${all[@]}"
 marks "addresses" 6 address:mark_11 address:mark_22 "" 1 'gcc -O2' 'gcc -O0' 'gcc -O2 -no-pie'
 
-# An alarm at a function's entry, which is the head of its loop; windows that open and close anywhere.
+# An alarm at the entry of a function that is the head of its loop; windows that open and close
+# anywhere.
 gcc -O2 -DKIND=1 -pthread -o marks "$here/memory_sites.c" || exit 99
 for of in enter_func:again address:again; do
     traced "stop:$of:count99999999" ./marks 5
     is "$(reached) $(awk '$2 ~ /[MRW]/ && $3 == 4 { n[$1 " " $2]++ } END { for (k in n) if (n[k] == 64) same++; print same + 0 }' replayed)" "64 2" "$of: each turn of its loop is an entry, and is recorded"
 done
-# writes ELEMENT: how often the replay writes to that one of data.
+# writes ELEMENT: prints how often the replay writes to that element of data.
 writes() { awk -v a="$(printf %x $((0x$(nm marks | awk '$3 == "data" { print $1 }') + 0x555555554000 + 4 * $1)))" '$2 == "W" && $4 == a { n++ } END { print n + 0 }' replayed; }
 for chain in 'start:enter_func:around;stop:address:mark_std:count99999999' 'start:address:mark_std'; do
     traced "$chain" ./marks 5
@@ -98,7 +103,8 @@ for of in isa_category:COND_BR isa_category:PUSH isa_category:CALL isa_category:
     is "$(reached)" "$alone" "$of and windows anywhere: it came as often as without ($alone, $(grep -c '^# rank' replayed) windows)"
 done
 
-# Alarms all over a program. What this library allocates may move the program's maps, by one distance, and what is on its heap.
+# Alarms all over a program. The library's own allocations may move the program's mappings, all by
+# one distance, and what is on its heap.
 cat >moved.py <<'PY'
 import sys
 def load(name):
@@ -113,7 +119,8 @@ for n, (x, y) in enumerate(zip(a, b)):
         sys.exit(f'access {n}: {x}, {y}, where {moved}')
 print('same' if len(a) == len(b) else f'{len(a)} and {len(b)} accesses')
 PY
-# everywhere NAME COMPILER FLAG...: a kernel of t/kernels.
+# everywhere NAME COMPILER FLAG...: tests a kernel of t/kernels with alarms at all instructions of
+# several kinds.
 everywhere() {
     local name=$1 compiler=$2 of arguments sources alone image
     shift

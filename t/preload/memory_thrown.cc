@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exceptions in a window whose accesses are compared with single steps (memory_thrown.t): caught near and far, thrown on, thrown by what
-// is left and by what has caught, through destructors, libc and recursion.
+// Exceptions in a window whose accesses are compared with single steps (memory_thrown.t): caught
+// near and far, rethrown, thrown while another one unwinds and by handlers, through destructors,
+// libc and recursion.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -64,7 +65,7 @@ struct line : shape {
     }
 };
 
-// A member is destroyed where the body throws.
+// The members are destroyed when the body throws.
 struct whole {
     counted first, second;
     APART explicit whole(long i) : first(i), second(i + 7)
@@ -84,7 +85,7 @@ APART static void may_throw(long i)
     cells[1]--;
 }
 
-// The same function as the throw's caller, in a loop.
+// Catches in the function that calls the throwing one, in a loop.
 APART static long in_a_loop(long n)
 {
     long s = 0;
@@ -99,7 +100,7 @@ APART static long in_a_loop(long n)
     return s;
 }
 
-// Destructors, one a frame: landing pads that end in _Unwind_Resume.
+// Has a destructor in each frame: landing pads that end in _Unwind_Resume.
 APART static long descend(long depth)
 {
     counted c(depth);
@@ -131,8 +132,8 @@ APART static long nested(long i)
         } catch (const own_error &e) {
             cells[e.c.n & 63]++;
             if (i % 2 == 0)
-                throw;                         // on
-            throw std::logic_error("another"); // by who has caught
+                throw;                         // rethrow
+            throw std::logic_error("another"); // thrown by a handler
         }
     } catch (const std::runtime_error &e) {
         return 1 + cells[4];
@@ -178,7 +179,7 @@ APART static long made(long i)
     }
 }
 
-// More arguments than there are registers, and the frame of a size that is known late.
+// Has more arguments than there are registers, and a frame whose size is known only at run time.
 APART static long with_many(long a, long b, long c, long d, long e, long f, long g, long h, long i)
 {
     volatile char *room = (char *)__builtin_alloca((size_t)(16 + a));
@@ -208,7 +209,7 @@ APART static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Through libc.
+// Throws through libc.
 APART static long sorted(void)
 {
     long list[9] = {4, 3, 9, 1, 5, 2, 8, 7, 6};

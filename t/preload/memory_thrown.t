@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of a program that throws, by both compilers at several levels (MEMORY_LONG: all): in a window the replay is, access for access, what single steps by
-# ptrace say of the same run; in landing pads too.
+# Memory traces of a program that throws, by both compilers at several levels (with MEMORY_LONG at
+# all levels). In a window the replay is, access for access, what single steps by ptrace show for
+# the same run, also in landing pads.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
 command -v "${CXX:-c++}" >/dev/null || skip_all "there is no C++ compiler"
@@ -17,7 +18,7 @@ for compiler in g++ clang++; do
     done
 done
 
-# The unwinder is a part of the program.
+# The unwinder is linked into the program.
 if g++ -std=c++17 -O2 -static-libgcc -static-libstdc++ -o program "$here/memory_thrown.cc" window.o 2>said; then
     ./program >bare.out
     REGTRACE_DIR=linked REGTRACE_MEMORY=. LD_PRELOAD="$LIBREGTRACE" ./program >out 2>err

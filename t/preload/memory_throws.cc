@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exceptions, thrown through functions whose memory accesses are traced, and caught; what is printed says that all went as it should.
+// Throws exceptions through functions whose memory accesses are traced, and catches them. The
+// output says whether all went right.
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -58,7 +59,7 @@ __attribute__((noinline)) int attempt(int i)
     }
 }
 
-// Its window opens in it, and it is left by an exception, or catches one.
+// The window opens within this function, which an exception leaves, or which catches one.
 __attribute__((noinline)) int opening(int i)
 {
     counted c(i);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Vector instructions that access some elements of an operand alone: gathers, scatters, masks, in random ways, and strings compared by rep. Beside each it
- * says, by scalar code, which elements that are: lines "NAME KIND BYTES OFFSET" to MEMORY_LOG, offsets in `room`, behind a line with its address.
- * argv: TURNS. */
+ * Vector instructions that access only some elements of an operand: gathers, scatters and masks
+ * with random operands; and strings compared by rep. Scalar code beside each says which elements
+ * these are: lines "NAME KIND BYTES OFFSET" to MEMORY_LOG, after a line with the address of
+ * `middle`, to which offsets are relative. Argument: TURNS. */
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,7 +27,7 @@ static uint64_t draw(void)
     return seed >> 33;
 }
 
-/* What an instruction is about to access. */
+/* Logs an access that an instruction is about to make. */
 static void expect(const char *name, char kind, unsigned bytes, int64_t offset)
 {
     if (log_file != NULL)
@@ -55,7 +56,7 @@ static void draw_64(int64_t *out, int count, int most)
         out[i] = (int64_t)(draw() % (unsigned)(2 * most)) - most;
 }
 
-/* --- AVX2 --------------------------------------------------------------------------------------------------------- */
+/* --- AVX2 ------------------------------------------------------------------------------------- */
 
 AVX2 void run_gathers(const int32_t *index, const int64_t *wide, const int32_t *mask,
                       const int64_t *wide_mask)
@@ -121,7 +122,7 @@ static void avx2(void)
     run_masked(mask, wide_mask);
 }
 
-/* --- AVX-512 ------------------------------------------------------------------------------------------------------ */
+/* --- AVX-512 ---------------------------------------------------------------------------------- */
 
 AVX512 void run_wide(const int32_t *index, const int64_t *wide, uint64_t k)
 {
@@ -136,7 +137,7 @@ AVX512 void run_wide(const int32_t *index, const int64_t *wide, uint64_t k)
     sum += (uint64_t)_mm512_reduce_add_epi32(a) + (uint64_t)c[3];
 }
 
-/* Registers that VEX does not name. */
+/* Uses registers that VEX cannot name. */
 AVX512 void run_high(const int64_t *wide, uint64_t k)
 {
     __asm__ volatile("vmovdqu64 (%0), %%ymm19\n"
@@ -198,7 +199,7 @@ static void avx512(void)
     run_mask_registers(k);
 }
 
-/* --- any processor ------------------------------------------------------------------------------------------------ */
+/* --- any processor ---------------------------------------------------------------------------- */
 
 APART void run_bytes(const uint8_t *mask)
 {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""memory_vectors.py LOG REPLAY: does the replay (regtrace skel replay) have the accesses that t/preload/memory_vectors logged, those of its functions
-run_*() in `room`, in order? Prints how many there were of each instruction, or the first that differs."""
+"""memory_vectors.py LOG REPLAY: checks that the replay (regtrace skel replay) has, in order, the
+accesses to `room` that the functions run_*() of t/preload/memory_vectors made and logged. Prints
+how many there were of each instruction, or the first that differs."""
 import sys
 
 log, replay = sys.argv[1:3]
@@ -20,7 +21,8 @@ for line in open(replay):
     offset = int(address, 16) - middle
     if -2048 <= offset < 2048:
         got.append((kind, int(size), offset, pc))
-# The program itself prepares what it compares: memset() by libc, and one store.
+# Leave out the writes by which the program prepares what it compares: memset() by libc, and one
+# store.
 got = [g for g in got if not (g[0] == "W" and 1536 <= g[2] < 1664)]
 for n, (want, have) in enumerate(zip(expected, got)):
     if want != have[:3]:

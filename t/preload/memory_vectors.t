@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of instructions that access some elements of an operand alone: gathers, scatters, masks, strings that compare; each beside scalar code
-# that says which elements those are.
+# Memory traces of instructions that access only some elements of an operand: gathers, scatters,
+# masks, string comparisons. Scalar code beside each says which elements these are.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -16,7 +16,7 @@ is "$? $(cat said)" "0 " "the replay"
 said=$("$PYTHON_ANY" "$here/memory_vectors.py" log replayed 2>&1)
 is "$?" 0 "every element, and no other, in order" || diag "$said"
 while IFS=: read -r name on; do
-    # shellcheck disable=SC2254 # patterns they are
+    # shellcheck disable=SC2254 # they are patterns
     case $(cat has) in
     $on) like "$said" "^$name [1-9]" "$name was compared" ;;
     *) skip "$name" "the processor does not have it" ;;

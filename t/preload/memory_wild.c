@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Jumps of which nobody knows beforehand where they lead: labels' addresses that are handed on and put elsewhere.
- * argv: PART. Between open_window() and close_window() each part accesses `cells` and its stack. */
+ * Jumps whose targets cannot be known beforehand: addresses of labels that are passed on and stored
+ * elsewhere. Argument: PART. Between open_window() and close_window() each part accesses `cells`
+ * and its stack. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ APART long leaf(long n)
     return cells[1] & 7;
 }
 
-/* --- calls: from what such jumps alone lead to --- */
+/* --- part calls: calls from code that only such jumps reach ----------------------------------- */
 
 APART long calls(long n)
 {
@@ -57,7 +58,7 @@ over:
     return sum;
 }
 
-/* --- begins: the place that a jump leads to begins with what copies do not have --- */
+/* --- part begins: an instrumented copy cannot have the code at a jump's target ---------------- */
 
 APART long begins(long n)
 {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of functions with jumps of which nobody knows beforehand where they lead: in a window the replay is, access for access, what single
-# steps by ptrace say of the same run; what cannot be recorded is said.
+# Memory traces of functions with jumps whose targets cannot be known beforehand. In a window the
+# replay is, access for access, what single steps by ptrace show for the same run. Messages say what
+# cannot be recorded.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
 
@@ -10,7 +11,8 @@ for flags in gcc' -O0' gcc' -O2' gcc' -O2 -no-pie -fno-pie -mcmodel=large' gcc' 
     # shellcheck disable=SC2086
     $flags -w -o wild "$here/memory_wild.c" || exit 99
     exact_window "$flags, calls" wild calls -
-    # A copy cannot begin so: what is missing then is said, and what is called from there is recorded.
+    # A copy cannot begin with such code. Messages say what is missing then, and what is called from
+    # there is recorded.
     recorded "$flags, places without copies" wild begins skeleton
     is "$(sed -n 's/^# \([0-9]*\) times a function was not recorded .* 0x[0-9a-f]*$/\1/p' replayed)" 4 "$flags: the replay says how often something is missing"
     like "$(cat exact/regtrace.log)" 'error: memory traces lack what a function does from a place on: begins\+0x[0-9a-f]* \(it begins with what a clone cannot do' "$flags: and the log of what"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * memory_within HOW: handlers of signals that leave functions of their own and go on: HOW thrown, by an exception that they catch; jumped, by longjmp;
- * both; with "stack" behind it on a stack of their own. Those whom they interrupt call each other, and go on as well.
- * Prints "ADDRESS TIMES": how often each of its cells was written to in its window. */
+ * memory_within HOW [stack]: signal handlers that leave their own functions and go on. HOW: thrown,
+ * by an exception that they catch; jumped, by longjmp; both. With "stack" they run on their own
+ * stack. The functions that they interrupt call each other, and go on as well. Prints "ADDRESS
+ * TIMES" for each cell: how often it was written to in the window. */
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>

@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Memory traces of handlers that leave functions of their own by exceptions or longjmp and go on: all that they do then is recorded, and all that those do
-# whom they have interrupted. The program's own counts say how much that is.
+# Memory traces of handlers that leave their own functions by exceptions or longjmp and go on. All
+# that they do then is recorded, and all that the interrupted functions do. The program's own counts
+# say how much that is.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
 
-# written REPLAYED: "ADDRESS TIMES" of the cells that the program has printed (to out).
+# written REPLAYED: prints "ADDRESS TIMES" for the cells that the program has printed to the file
+# out.
 written() {
     awk 'NR == FNR { times[$1] = 0; order[FNR] = $1; next } ($2 == "W" || $2 == "M") && $4 in times { times[$4]++ }
         END { for (k = 1; k in order; k++) print order[k], times[order[k]] }' out "$1"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The named calls: broadcast starts where threads have left the broadcast window, and names that cannot be read.
+# The named calls: broadcast starts after threads have left the broadcast window, and names that
+# cannot be read.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 
@@ -125,7 +126,8 @@ int main(int argc, char **argv)
 END
 cc -I"$REGTRACE_SOURCE/share/include" -o p p.c -pthread || exit 99
 
-# rows: the windows as "ordinal thread bcast reason", in order; names: which region stands in which window.
+# rows RUN: prints the windows as "ordinal thread bcast firing closed-by", in order. names RUN:
+# prints which region is in which window.
 rows() {
     "$REGTRACE" report --json "$T/$1" | "${PYTHON:-python3}" -c '
 import json, sys
@@ -164,7 +166,7 @@ is "$(names worker)" 'worker in 0 of 1;worker in 0 of 1;worker in 0 of 1;worker 
 trace unreadable 'names that cannot be read'
 is "$(names unreadable)" 'xxxxx in 0 of 0;xxxxx in 0 of 0;xxxxx in 0 of 0;' 'are left out, readable ones beside the end of memory are not'
 is "$(grep -c 'not in readable memory' "$T/unreadable/regtrace.log")" 1 'and told once'
-# The end of a region fires an alarm, as its begin does: each region is a window that contains both
+# The end of a region fires an alarm, as its begin does. Each region is a window that contains both
 # its ends.
 cat >ends.c <<'END'
 #include <regtrace.h>
@@ -192,8 +194,8 @@ is "$("$REGTRACE" dump "$T/ends.run" | sed -n 's/.* \(EV_[A-Z_]*\) .*value=\([0-
 run 60 "$REGTRACE" run --explain -control start:pcontrol:solve,stop:pcontrol:end=solve -- ./ends
 like "$out" 'it ends the region "solve"' 'explained in words'
 
-# A program fires any event in any thread. Another thread fires the event itself, for itself or for
-# all threads.
+# A program fires any event in any thread. The thread fires the event itself, for itself or for all
+# threads.
 cat >fires.c <<'END'
 #include <pthread.h>
 #include <regtrace.h>
@@ -246,7 +248,8 @@ is "$("$REGTRACE" dump "$T/fires.run" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\)
 is "$(rows fires.run)" '0 0 0 1 API; 1 1 0 1 API; ' 'they open and close windows there'
 is "$(grep -c 'regtrace_fire: no such thread' "$T/fires.run/regtrace.log")" 1 'a thread that is not there is told'
 
-# Events for one thread fire in the order of the calls, also while the thread is serving earlier ones.
+# Events for one thread fire in the order of the calls, also while the thread is serving earlier
+# events.
 cat >order.c <<'END'
 #define _GNU_SOURCE
 #include <pthread.h>

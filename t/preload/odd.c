@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Threads and name spaces that libc's usual calls do not make: odd clones|crowd N|names LIBRARY SYMBOL. What is printed must be the
- * same with and without the preload. */
+ * odd clones | crowd N | names LIBRARY SYMBOL: makes threads and namespaces as libc's usual calls
+ * do not. The output must be the same with and without the preload. */
 #include "share/include/regtrace.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,8 @@ static int cloned(void *number)
     return 0;
 }
 
-/* A thread of the kernel's of which libc knows nothing: it runs on its creator's thread-local storage, which waits. */
+/* Makes threads of the kernel that libc does not know. Each runs on the thread-local storage of its
+ * creator, which waits. */
 static int clones(void)
 {
     const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
@@ -62,7 +63,7 @@ static int crowd(int n)
     return 0;
 }
 
-/* Each copy of the library in a name space of its own, with its own libc. */
+/* Loads each copy of the library into its own namespace, with its own libc. */
 static int names(const char *library, const char *symbol)
 {
     for (int i = 0; i < 3; i++) {

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Threads by clone(), more threads than have numbers below 1000, and name spaces of dlmopen.
+# Threads by clone(), more than 1000 threads in turn, and namespaces of dlmopen.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 
-# marks TYPE: how many marks of that type the last trace holds.
+# marks TYPE: prints how many marks of that type the last trace holds.
 marks() { "$REGTRACE" dump --json "$last_trace" | grep -cE "EV_MARK_SET.*\"type\": $1,"; }
 
 same "threads by clone()" "$P/odd" clones
@@ -15,7 +15,8 @@ is "$status" 0 "the file is sound" || diag "$out$err"
 
 same "1200 threads one after the other" "$P/odd" crowd 1200
 run 60 "$REGTRACE" report --json "$last_trace"
-# Each thread's mark is in the file, or counted as lost: the table of a stream has room for 1024 threads.
+# Each thread's mark is in the file, or counted as lost: the table of a stream has room for 1024
+# threads.
 sums=$("$PYTHON_ANY" -c 'import json, sys; print(sum(r["lost"] for r in json.load(open(sys.argv[1]))["ranks"]))' "$T/.out")
 got=$(marks 1)
 rt_count=$((rt_count + 1))

@@ -1,14 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# MPI calls and windows that do not end as they began: every enter has its leave in its window, whatever cuts in.
+# MPI calls and windows that end irregularly: every enter has its leave in the same window, whatever
+# interrupts the call.
 . "$(dirname "$0")/../lib.sh"
 
 [ -n "$(mpis)" ] || skip_all "no MPI"
 
-# edges FOLDER: the calls of the first part, one a line.
+# edges FOLDER COUNT: prints the first COUNT enters and leaves of MPI_Send and MPI_Barrier, one on
+# each line.
 edges() { "$REGTRACE" dump "$1" | awk '$5 ~ /MPI_(Send|Barrier)/ {print $5, $6, ($NF ~ /\[/ ? $NF : "")}' | head -n "$2"; }
 
-# Exceptions out of calls: from the outermost, and from one inside another that goes on; three seconds outside afterwards.
+# Exceptions leave calls: an outermost call, and a call within another one that goes on. After the
+# first, three seconds pass outside of calls.
 cat >"$T/thrown.cc" <<'END'
 #include <mpi.h>
 #include <cstdio>

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What options change in a run: which programs and processes are traced, what is recorded, how files are written, how it ends.
+# Options change which programs and processes are traced, what is recorded, how files are written,
+# and how a run ends.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 
@@ -42,7 +43,8 @@ cp p other
 printf '#include <unistd.h>\nint main(int n, char **v) { execv(v[1], v + 1); return n; }\n' >wrap.c
 cc -o wrap wrap.c
 
-# traced NAME [VAR=VALUE]... COMMAND...: runs it; sets events, the dump, which is empty where nothing was recorded.
+# traced NAME [VAR=VALUE]... COMMAND...: runs the command. Sets events to the dump, which is empty
+# if nothing was recorded.
 traced() {
     local name=$1
     shift
@@ -53,7 +55,7 @@ traced() {
 regions() { sed -n 's/.*EV_REGION_BEGIN .*region="\(.*\)".*/\1/p' <<<"$events" | xargs; }
 files() { find "$trace" -name 'rank-*.h5' 2>/dev/null | wc -l; }
 
-# Which programs.
+# Which programs are traced.
 for how in REGTRACE_EXCLUDE='^p$' REGTRACE_INCLUDE='^other$'; do
     traced "not.${how%%=*}" "$how" ./p
     is "$status $out $err" '9 handled 2 ' "$how: p runs as ever"
@@ -75,8 +77,8 @@ traced wrong REGTRACE_INCLUDE='a(' ./p
 is "$status $out" '2 ' 'an expression that is none is refused'
 like "$err" 'REGTRACE_INCLUDE .*is "a\(", which is no extended regular expression: .*[a-z]' 'with the reason'
 
-# Programs that start the application: only the system's are left out, not a user's of the same
-# name.
+# Of the programs that start the application only the system's are left out, not a user's program of
+# the same name.
 for name in timeout time env perf; do
     cp p "$name"
     traced "user.$name" "./$name"
@@ -90,7 +92,7 @@ is "$(sed -n 's/.* note: \(.*\) was not traced.*/\1/p' way/regtrace.log | sort)"
     "$(readlink -f "$(type -P env)" "$(type -P timeout)" | sort)" 'the log of the run says so, once for each'
 is "$("$REGTRACE" dump way 2>/dev/null | grep -c 'region="two"')" 4 'what they start is recorded' || "$REGTRACE" dump way | head
 
-# Which processes.
+# Which processes are traced.
 traced followed ./p fork
 is "$status $(regions | tr ' ' '\n' | sort | xargs)" '9 forked one one three three two two' 'children are followed, and what they exec'
 traced alone REGTRACE_FOLLOW=0 ./p fork
@@ -143,7 +145,7 @@ else
     skip 'compression and clock' 'no h5py'
 fi
 
-# How it ends, and what is said.
+# How a run ends, and which messages it gives.
 traced ends REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2 REGTRACE_EXIT_ON_STOP=1 ./p
 is "$status $out $(regions)" '0  two' 'REGTRACE_EXIT_ON_STOP: the program ends after its last window, with 0'
 traced repeats REGTRACE_CONTROL=start:signal:USR1,stop:signal:USR2,repeat:2 REGTRACE_EXIT_ON_STOP=1 ./p

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Samples that are asked for more often than there is time for: they become fewer, the program goes on, and no signals pile up.
-# Without that these runs take 15 to 300 times the program's time, or never end, and fill the user's queue of signals (ulimit -i), which
-# is one for all processes. The limit is each process's own: where it is 0, every signal of an event comes as SIGIO.
+# If samples are requested more often than there is time for, the tool takes fewer, the program goes
+# on, and no signals pile up. Without that these runs take 15 to 300 times the program's time, or
+# never end, and fill the user's queue of signals (ulimit -i), which all processes share. The limit
+# is each process's own: where it is 0, every signal of an event comes as SIGIO.
 . "$(dirname "$0")/../lib.sh"
 [ "$(uname -m)" = x86_64 ] || skip_all "values are for x86-64"
 cd "$T" || exit 99
@@ -58,7 +59,8 @@ cc -O2 -o busy busy.c || exit 99
 read -r sum bare _ < <(./busy)
 
 limit=$(ulimit -i)
-# at NAME OPTION...: the same result, in a time of the processor that is no multiple out of hand, and no heap of signals.
+# at NAME OPTION...: checks that the program gives the same result, takes no large multiple of its
+# processor time, and lets no signals pile up.
 at() {
     local name=$1 ms grown got
     shift

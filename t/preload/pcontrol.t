@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What MPI_Pcontrol's levels and strings do: alarms on them, the presets of REGTRACE_PCONTROL, C and Fortran, both MPIs.
+# Levels and strings of MPI_Pcontrol: alarms on them and the presets of REGTRACE_PCONTROL, in C and
+# Fortran, with both MPIs.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 [ -n "$(mpis)" ] || skip_all 'no MPI'
 
-# LEVEL[=TEXT]...: each an MPI_Pcontrol, with a mark behind it whose number is its place. "kill": the end, by SIGKILL.
+# levels LEVEL[=TEXT]...: calls MPI_Pcontrol for each argument, then sets a mark whose value is the
+# argument's position. "kill": ends by SIGKILL.
 cat >levels.c <<'END'
 #include <mpi.h>
 #include <regtrace.h>
@@ -42,7 +44,8 @@ program levels
 end program
 END
 
-# traced NAME [VAR=VALUE]... COMMAND...: runs it; sets events, the dump, and windows: "ordinal bcast closed-by" of each.
+# traced NAME [VAR=VALUE]... COMMAND...: runs the command. Sets events to the dump, and windows to
+# "ordinal bcast closed-by" of each window.
 traced() {
     local name=$1.$mpi
     shift
@@ -53,9 +56,9 @@ traced() {
 import json, sys
 print(*("%d %d %s" % (w["ordinal"], w["bcast"], w["closed_by"].replace(" ", "_")) for w in json.load(sys.stdin)["windows"]), sep="; ")')
 }
-# marks: the marks in the file, as "value in window".
+# marks: prints the marks in the file as "value in window".
 marks() { sed -n 's/^ *[0-9.]* *[0-9]* *[0-9]* *\([-0-9]*\) *EV_MARK_SET .*value=\([0-9]*\).*/\2 in \1/p' <<<"$events" | tr '\n' ';'; }
-# of EVENT FIELD: the field of each such event.
+# of EVENT FIELD: prints this field of each such event.
 of() { sed -n "s/.* $1 .* $2=\"\{0,1\}\([^\" ]*\)\"\{0,1\}.*/\1/p" <<<"$events" | tr '\n' ' '; }
 PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 
@@ -66,14 +69,14 @@ for mpi in $(mpis); do
     fi
     idle=REGTRACE_DEFAULT_START=0
 
-    # Alarms: on a level, on a string, whichever of them the call has.
+    # Alarms on a level or on a string, whichever the call has.
     traced level REGTRACE_CONTROL=start:pcontrol:level=3,stop:pcontrol:level=-4,repeat "./levels.$mpi" 4 3 2 -4 3=x 1 -4=y 5
     is "$windows" '0 0 alarm; 1 0 alarm' "$mpi: alarms on levels, on no other level"
     is "$(marks)" '2 in 0;3 in 0;5 in 1;6 in 1;' "$mpi: and at that call"
     traced text REGTRACE_CONTROL=start:pcontrol:go,stop:pcontrol:halt,repeat "./levels.$mpi" 1=gone 7 1=go 7 0=go 1=halt 7 -3=go
     is "$windows" '0 0 alarm; 1 0 end_of_program' "$mpi: alarms on strings, whatever the level"
     is "$(marks)" '3 in 0;4 in 0;5 in 0;8 in 1;' "$mpi: a call with the level alone has none"
-    # Without a preset levels are marks and nothing else.
+    # Without a preset, levels are marks and nothing else.
     traced none "./levels.$mpi" 0 1 2 5=s -5
     is "$windows" '0 1 end_of_program' "$mpi: no preset: levels open and close nothing"
     is "$(of EV_MPI_PCONTROL level)" '0 1 2 5 -5 ' "$mpi: no preset: each call is a mark with its level"
@@ -89,7 +92,8 @@ for mpi in $(mpis); do
         "$mpi: mpip: 2 resets, 3 and 4 report"
     traced flush REGTRACE_PCONTROL=std "./levels.$mpi" 2 3 4
     unlike "$events" 'EV_STATS' "$mpi: std: they do not"
-    # A thread's row counts what it has handed over: nothing of a chunk that is not full, unless it was flushed.
+    # A thread's row counts the events that it has handed over. Without a flush that is nothing of a
+    # chunk that is not full.
     if [ "$PYTHON" != no ]; then
         for flush in "" 2; do
             rm -rf "$T/handed"
@@ -106,7 +110,8 @@ marks = (events["code"] == 0x3d4d4b).nonzero()[0]  # KM=
 print(len(marks), "marks,", int(threads[threads["thread"] == 0]["recorded"][0]) - (int(marks[1]) if len(marks) == 3 else 0))
 END
         done >handed.out 2>&1
-        # Behind the mark of level 7 comes the record of the call with level 2, the last one handed over.
+        # The last record handed over is that of the call with level 2. It follows the mark of level
+        # 7.
         is "$(cat handed.out)" $'2 marks, 0\n3 marks, 0' "$mpi: std: 2 hands over what the thread has recorded, that call included"
     else
         skip "$mpi: std: 2 hands over what the thread has recorded" 'no python3 with h5py'

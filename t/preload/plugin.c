@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A shared object that does something in its constructor. */
+ * A shared object whose constructor records a region and sets a value. */
 #include "share/include/regtrace.h"
 
 int plugin_answer(void);

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What is recorded of threads, signals and children: the right things, in the right files.
+# Events of threads, signals and children: the right events in the right files.
 . "$(dirname "$0")/../lib.sh"
 P=$REGTRACE_BUILD/t/preload
 
-# traced NAME [VAR=VALUE]... COMMAND...: runs it; sets trace, and events to the dump of its folder.
+# traced NAME [VAR=VALUE]... COMMAND...: runs the command. Sets trace to its folder, and events to
+# the dump of that folder.
 traced() {
     local name=$1 env=()
     shift
@@ -26,7 +27,7 @@ count() { grep -cE -- "$1" <<<"$events"; }
 traced many "$P/threads" many
 is "$(count 'region begins.*"worker"')" 500 "500 threads record one region each"
 is "$(count 'window closes.*end of thread')" 500 "each thread's end closes its window"
-# Columns: seconds rank thread window name.
+# Columns of the dump: seconds, rank, thread, window, name.
 is "$(awk '/"worker"/ { print $3 }' <<<"$events" | sort -nu | tail -n 1)" 500 "numbers are dense, main is 0"
 
 traced cancels "$P/threads" cancels
@@ -64,7 +65,7 @@ traced working "$P/children" working
 is "$(count 'region begins.*"child"')" 5 "forked children record"
 is "$(find "$trace" -name 'rank-*.h5' | wc -l)" 5 "in files of their own"
 
-# Folders by name only, as they are without REGTRACE_DIR.
+# Without REGTRACE_DIR, folders get their default names.
 mkdir "$T/by_name"
 (cd "$T/by_name" && env -u REGTRACE_DIR LD_PRELOAD="$LIBREGTRACE" timeout 60 "$P/children" nested_shells) >/dev/null
 is "$(find "$T/by_name" -maxdepth 1 -name 'regtrace-*' | wc -l)" 1 "programs started by system() and popen() have their parent's folder"
@@ -84,7 +85,8 @@ traced threads "$P/children" threads
 is "$(count 'region begins.*"in child"')" 20 "children of forking threads record in atfork handlers"
 is "$(count 'process forks')" 20 "the forks are events"
 
-# A program that is killed after an exec that failed was killed: it did not go on as another.
+# A program that is killed after a failed exec counts as killed: it did not go on as another
+# program.
 cat >"$T/tried.c" <<'END'
 #include <regtrace.h>
 #include <signal.h>
@@ -100,7 +102,7 @@ cc -I "$REGTRACE_SOURCE/share/include" -o "$T/tried.out" "$T/tried.c"
 traced tried "$T/tried.out"
 like "$("$REGTRACE" report --json "$trace")" '"end_reason": "killed"' "killed after an exec that failed: killed"
 
-# How it ended: by itself, with its window closed, or killed in it.
+# How a program ended: by itself, with its window closed, or killed in its window.
 cat >"$T/ends.c" <<'END'
 #include <regtrace.h>
 #include <signal.h>
@@ -130,7 +132,8 @@ for how in _exit Exit quick_exit exit return abort syscall term; do
     is "$("$REGTRACE" report --json "$trace" | grep -oE '"(end_reason|closed_by|truncated)": "?[a-z ]*' | tr -d '"' | xargs)" "$want" "$how: so it ended"
 done
 
-# The rank's name goes to the process that calls MPI_Init, though a wrapper, and the process itself, had files before.
+# The process that calls MPI_Init gets the rank's name, although a wrapper and the process itself
+# had files before.
 cat >"$T/takes.c" <<'END'
 #include <mpi.h>
 #include <regtrace.h>
@@ -166,7 +169,8 @@ for mpi in openmpi mpich; do
         'region: rank EV_MPI_READY' "and the rank's name is the rank's"
 done
 
-# The writer: in a session of its own, on every processor, with nothing of the program's open.
+# The writer leads its own session, may run on every processor, and has none of the program's files
+# open.
 cat >"$T/waits.c" <<'END'
 #include <regtrace.h>
 #include <unistd.h>
@@ -197,7 +201,7 @@ touch "$T/enough"
 wait $pid
 is "$?" 0 'the program ends as it would'
 
-# Timers are given back when they have fired.
+# Timers are released after they have fired.
 cat >"$T/timers.c" <<'END'
 #include <pthread.h>
 #include <unistd.h>
@@ -225,7 +229,8 @@ ok $? "four threads' timers open many windows for all" || diag "$windows"
 is "$(cat "$trace/regtrace.log" 2>/dev/null)" "" "and none of them runs out"
 traced chains REGTRACE_EXIT_WAIT=60 REGTRACE_CONTROL="$(printf 'start:timeout:%sms:tid0;' {50..89}; echo start:pcontrol:never)" "$T/timers.out"
 is "$(count 'alarm fires.*event="start"') $(cat "$trace/regtrace.log" 2>/dev/null)" "40 " "forty chains wait for times of their own"
-# A handler may find the program amid setenv(), which has freed the list that environ still points to.
+# A handler may interrupt the program in setenv(), which has freed the list that environ still
+# points to.
 cat >"$T/amid.c" <<'EOF'
 #include <regtrace.h>
 extern char **environ;
@@ -243,7 +248,8 @@ cc -I "$REGTRACE_SOURCE/share/include" -o "$T/amid.out" "$T/amid.c"
 traced amid "$T/amid.out"
 is "$(count 'region begins.*"amid"')" 1 "a first event while environ points nowhere is recorded"
 
-# What a process said before it recorded, and what its parent had open or had said, is in its file too.
+# The file of a process also has the types and labels of marks that the process gave before it
+# recorded, and the regions and marks that its parent had open or had given.
 cat >"$T/handed.c" <<'END'
 #include <regtrace.h>
 #include <stdlib.h>
@@ -289,7 +295,8 @@ int main(int argc, char **argv)
 }
 END
 cc -I "$REGTRACE_SOURCE/share/include" -o "$T/handed.out" "$T/handed.c"
-# counts FOLDER: how many marks have their label in the frame of each process.
+# labels FOLDER: prints how many marks there are, how many of them have their title and how many
+# their label, and the processes.
 labels() {
     PYTHONPATH=$REGTRACE_SOURCE/share/python "$PYTHON" -c 'import regtrace, sys
 m = regtrace.open(sys.argv[1]).marks()
@@ -314,7 +321,7 @@ if [ -n "$PYTHON" ]; then
 else
     skip "titles and labels in Python" "no python3 with h5py"
 fi
-# A window of regtrace_start() in which nothing happened is recorded all the same.
+# A window by regtrace_start() in which nothing happens is recorded too.
 cat >"$T/lonely.c" <<'END'
 #include <regtrace.h>
 int main(void)

@@ -19,8 +19,8 @@ printf 'start:icount:5\nstart:sginal:USR1\n' >"$T/chains"
 printf 'no plug-in\n' >"$T/plugin.so"
 ranks=; for ((i = 0; i < 300; i++)); do ranks+="start:pcontrol:level=$i;"; done
 
-# text: prints stderr without the name of the speaker, and without the line that only the library
-# has.
+# text MESSAGES: prints them without the name of the program that gives them, and without the line
+# that only the library has.
 text() { sed -e 's/^regtrace run: //' -e 's/^regtrace: //' -e '/^the program was not started/d' <<<"$1"; }
 
 # both OPTION VALUE...: runs with options of regtrace run, then with the same values as variables.
@@ -39,7 +39,8 @@ both() {
     by_library="$status $(text "$err")"
 }
 
-# refused NAME ERE OPTION VALUE...
+# refused NAME ERE OPTION VALUE...: checks that both refuse the options, with a message that matches
+# ERE.
 refused() {
     local name=$1 pattern=$2
     shift 2

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The same program with and without the preload: output, errors and the way it ended must be the same.
-# Sourced after lib.sh. shellcheck shell=bash
+# shellcheck shell=bash
+# Runs a program with and without the preload: the output, the errors and the way it ends must be
+# the same. Source it after lib.sh.
 
 P=$REGTRACE_BUILD/t/preload
 same_runs=0
 
-# ended_with COMMAND...: runs it; "exit N" or "signal N", as its parent sees it.
+# ended_with COMMAND...: runs the command. Writes "exit N" or "signal N", as its parent sees it, to
+# the file $ENDED.
 ended_with() {
     "$PYTHON_ANY" -c '
 import os, subprocess, sys
@@ -17,7 +19,8 @@ except subprocess.TimeoutExpired:
 ' "${same_limit:-60}" "$@"
 }
 
-# same NAME [VAR=VALUE]... COMMAND...: the variables are set where the preload is.
+# same NAME [VAR=VALUE]... COMMAND...: compares two runs of the command. The variables are set only
+# with the preload.
 same() {
     local name=$1 env=() d=$T/same.$((same_runs += 1))
     shift
@@ -37,5 +40,5 @@ same() {
 }
 PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 
-# What same() is run with: nothing asked for, chains on signals, nothing recorded.
+# Tests call same() with nothing requested, with these chains on signals, and with nothing recorded.
 CHAINS='start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat'

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program whose time goes where it says: three parts to one in two functions, inside a window (SIGUSR1 to SIGUSR2), and as much
- * in a third one outside. Prints the CPU time in ms of the window, of each of the two, and of the third. Compiled with frame pointers and -g, see Makemodule.am.
+ * A program that knows where its time goes: inside a window (SIGUSR1 to SIGUSR2) three parts in one
+ * function to one part in another, and as much outside in a third. Prints the CPU time in ms of the
+ * window, of each of the two functions, and of the third. Compiled with frame pointers and -g, see
+ * Makemodule.am.
  *
  *   sampled work | threads | fork | faults PAGES | exec | many */
 #include <pthread.h>
@@ -63,7 +65,8 @@ static double cpu_ms(clockid_t clock)
     return 1e3 * (double)ts.tv_sec + 1e-6 * (double)ts.tv_nsec;
 }
 
-/* The CPU time of part(n) in ms: the processor may be faster in one part than in another. */
+/* Returns the CPU time of part(n) in ms. It is measured, because the processor may be faster in one
+ * part than in another. */
 static double spent(void (*part)(int), int n)
 {
     double from = cpu_ms(CLOCK_THREAD_CPUTIME_ID);
@@ -86,7 +89,7 @@ static volatile int joining;
 
 static void *worker(void *arg)
 {
-    /* No signal, no call: it computes, and only the broadcast edge can tell it of the window. */
+    /* The thread computes, without signals and calls. Only the broadcast edge can reach it. */
     for (int i = 0; i < *(int *)arg || !joining; i++)
         one_part(1);
     return NULL;
@@ -136,7 +139,8 @@ static void forks(int n)
     printf("child %d\n", status);
 }
 
-/* Windows by the thousand: a timer's last signal may come when its window is closed, or its thread about to end. */
+/* Opens and closes windows by the thousand: a timer's last signal may come when its window is
+ * closed, or when its thread is about to end. */
 static void *short_lived(void *arg)
 {
     (void)arg;

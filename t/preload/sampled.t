@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# REGTRACE_SAMPLE: samples fall where the program's time goes, only in windows, and say how much time they stand for.
+# REGTRACE_SAMPLE: samples fall where the program's time goes, only in windows, and say how much
+# time they represent.
 . "$(dirname "$0")/../lib.sh"
 P=$REGTRACE_BUILD/t/preload/sampled
 window=start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat
 
-# sampled NAME [VAR=VALUE]... ARGUMENT...: runs the program; out: its output; hot: report --hot --json; trace: its folder.
+# sampled NAME [VAR=VALUE]... ARGUMENT...: runs the program. Sets said to its output, hot to report
+# --hot --json, and trace to its folder.
 sampled() {
     local name=$1 env=()
     shift
@@ -19,10 +21,11 @@ sampled() {
     run 60 "$REGTRACE" report --hot --json "$trace"
     hot=$out
 }
-# of NAME self|with_callees: periods of a function, all images; 0 where it is not there.
+# of NAME self|with_callees: prints the periods of a function in all images, or 0 if it is not
+# there.
 of() { grep -F "\"function\": \"$1\"," <<<"$hot" | sed -E "s/.*\"$2\": ([0-9]+).*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
 periods() { sed -nE 's/^ *"periods": ([0-9]+),$/\1/p' <<<"$hot"; }
-# near A B PERCENT: is A so near to B?
+# near A B PERCENT: is A within PERCENT of B?
 near() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; exit !((d < 0 ? -d : d) * 100 <= p * b) }'; }
 
 sampled work work 24
@@ -121,7 +124,7 @@ is "$(periods)" 0 "without the option there are none"
 run 60 "$REGTRACE" report --hot "$trace"
 like "$out" 'No samples: the run was not sampled' "and the report says so"
 
-# Events of the kernel's own, which need no hardware: each fault on a page is one.
+# Kernel events, which need no hardware: each page fault is an event.
 run 60 "$REGTRACE" run -o "$T/probe" -sample page-faults:1 -- "$P" faults 1
 if [ "$status" = 0 ]; then
     sampled faults REGTRACE_SAMPLE=page-faults:1 faults 3000
@@ -134,7 +137,7 @@ else
     for i in 1 2 3 4 5 6; do skip "page faults $i" "$err"; done
 fi
 
-# --- MPI: nothing inside MPI_Init -------------------------------------------------------------------------------------
+# --- MPI: nothing inside MPI_Init -----------------------------------------------------------------
 for mpi in openmpi mpich; do
     if ! have_mpi $mpi; then
         for i in 1 2 3 4; do skip "$mpi $i" "no $mpi here"; done
@@ -153,7 +156,7 @@ for mpi in openmpi mpich; do
     ok $? "$mpi: and some outside it"
 done
 
-# --- wrong requests ------------------------------------------------------------------------------------------------------
+# --- wrong requests -------------------------------------------------------------------------------
 wrong() {
     run 30 env REGTRACE_DIR="$T/wrong" REGTRACE_SAMPLE="$1" LD_PRELOAD="$LIBREGTRACE" "$P" work 1
     is "$status,$out" 2, "\"$1\" is refused before main"
@@ -174,7 +177,7 @@ is "$status" 2 "regtrace run refuses it too"
 [ ! -e "$T/wrong" ]
 ok $? "and starts nothing"
 
-# --- names ---------------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 cat >"$T/named.cc" <<'END'
 #include <csignal>
 namespace solver {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs compiled with -fsanitize=: they run as without us, or are refused before they start.
+# Programs compiled with -fsanitize= run as without the tracer, or are refused before they start.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 grep -q '^S\["SANITIZERS_TRUE"\]="#"' "$REGTRACE_BUILD/config.status" ||
@@ -21,7 +21,8 @@ built() {
     fi
 }
 
-# works PROGRAM COMPILER OPTION...
+# works PROGRAM COMPILER OPTION...: checks that the program runs traced and with alarms, and is
+# recorded.
 works() {
     built "$@" || return
     local name=${*:2}
@@ -47,7 +48,8 @@ for program in asan_gcc asan_clang asan_shared; do
     like "$err" 'heap-buffer-overflow' "and it says so"
 done
 
-# refused PROGRAM NAME COMPILER OPTION...
+# refused PROGRAM NAME COMPILER OPTION...: checks that the program is refused, because it is built
+# for the sanitizer NAME.
 refused() {
     local program=$1 what=$2
     shift 2
@@ -66,7 +68,7 @@ refused tsan_gcc ThreadSanitizer gcc -fsanitize=thread
 refused tsan_clang ThreadSanitizer clang -fsanitize=thread
 refused msan MemorySanitizer clang -fsanitize=memory
 
-# Launchers pass the runtime to the ranks only.
+# Launchers pass the sanitizer's runtime to the ranks only.
 export ASAN_OPTIONS=detect_leaks=0 # MPI itself leaks
 for mpi in $(mpis); do
     if ! mpicc."$mpi" -g -fsanitize=address -DSANITIZED_MPI -o "ranks.$mpi" "$here/sanitized.c" -lpthread 2>/dev/null; then

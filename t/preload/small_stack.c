@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * small_stack ROOM [COUNT]: a handler on an alternate stack that leaves ROOM bytes beside what the kernel puts there, with nothing
- * mapped below it. */
+ * small_stack ROOM [COUNT]: raises COUNT signals whose handler runs on an alternate stack. The
+ * stack has ROOM bytes besides what the kernel puts there, and nothing accessible below it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * call functions, take signals on those stacks and on alternate stacks of ALTERNATE (8,192) bytes,
  * and ask for windows. Prints the results.
  *
- * The kernel's frame of a handler is as large as the processor's state. So that an overflow shows on
- * each processor, the alternate stacks are smaller here by what two frames would take more on the
- * processor with the largest ones. */
+ * The kernel's frame of a handler is as large as the processor's state. So that an overflow shows
+ * on each processor, the alternate stacks are smaller here by the additional size of two frames on
+ * the processor with the largest frames. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -59,8 +59,8 @@ static void on_alternate(int signo)
     there += handled(signo) != 0 && &local != NULL;
 }
 
-/* XSAVE state up to AMX's tile configuration, and the mark after it; what struct _fpx_sw_bytes says
- * of this processor's. */
+/* Bytes of the XSAVE state up to AMX's tile configuration, and of the mark after it. struct
+ * _fpx_sw_bytes has the size for this processor. */
 #define LARGEST_STATE 2820u
 
 static void measure(int signo, siginfo_t *info, void *context)

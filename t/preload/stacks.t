@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Threads with the smallest stacks, 2 KiB of TLS and alternate stacks of 8,192 bytes behave as
-# without us, with every option.
+# without the tracer, with every option.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 here=$(cd "$(dirname "$0")" && pwd)

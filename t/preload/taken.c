@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program that blocks all real-time signals and takes them one by one: "some" sends and waits for one of them, "all" for
- * each of them by each kind of wait. Prints what came that it had not sent. */
+ * A program that blocks all real-time signals and takes them one by one: "some" sends and waits for
+ * one of them, "all" for each of them by each kind of wait. Prints how many it has taken, and how
+ * many came that it had not sent. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes a program of so many functions: a thread runs them all the time, while another opens and closes windows, and says how many bytes of them differ
-from what was there at first and how many times it has read or written by system calls (proc(5), io) each time."""
+"""Writes a C program with that many functions. One thread runs them all the time, while another
+opens and closes windows. Each time the program prints how many bytes of the functions differ
+from the original ones, and how many times it has read or written by system calls (proc(5), io)."""
 import sys
 
 count = int(sys.argv[1])

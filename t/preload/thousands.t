@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Windows of a program with thousands of functions, which are switched each time while another thread runs them: by pages, not place by place, and
-# what stood there is there again.
+# Windows of a program with thousands of functions, which are patched each time while another thread
+# runs them: page by page, not place by place. After the windows the original bytes are there again.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -16,7 +16,8 @@ REGTRACE_DIR=run run 300 "$REGTRACE" run -quiet -o run -memory '^f[0-9]' -contro
 is "$status" 0 "a program of $functions functions" || diag "$err"
 like "$out" 'wrong 0$' "computes the same, while they are switched"
 is "$(grep -c '^bytes' <<<"$out")" 5 "through all its windows"
-# A page is read and written once in each of three steps on the way in, four on the way out; those of one place have some of their own.
+# A page is read and written once in each of three steps when a window opens, and of four when it
+# closes. Pages with a single place need some more calls.
 ok_run "functions are changed in windows" awk -v n=$functions '/^bytes/ && $8 < 3 * n { bad = 1 } END { exit bad }' <<<"$out"
 is "$(awk '/^bytes/ { n += $10 } END { print n + 0 }' <<<"$out")" 0 "and as they were outside"
 ok_run "a page at a time" awk '/^bytes/ && ($4 > 400 + 8 * $2 / 4096 || $6 > 400 + 10 * $2 / 4096) { bad = 1 } END { exit bad }' <<<"$out"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a program sees of its threads, printed: the text must be the same with and without the preload. */
+ * Prints what a program sees of its threads. The output must be the same with and without the
+ * preload. */
 #include "share/include/regtrace.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static void *worker(void *argument)
     return argument;
 }
 
-/* 500 threads, in waves that live together. */
+/* Makes 500 threads, in waves that live at the same time. */
 static void many(void)
 {
     int right = 0;
@@ -55,7 +56,7 @@ static void clean(void *argument)
     regtrace_region_end("cleanup");
 }
 
-/* Sets itself again until the last round of destructors. */
+/* Sets its value again until the last round of destructors. */
 static void destroy(void *value)
 {
     destroyed++;
@@ -80,7 +81,8 @@ static void *cancelled(void *argument)
     return NULL;
 }
 
-/* Its cancellation is pending when it first records: what we do then is no cancellation point. */
+/* Its cancellation is pending when it first records: what the tracer does then must not be a
+ * cancellation point. */
 static void *pending(void *argument)
 {
     pthread_cancel(pthread_self());
@@ -161,7 +163,7 @@ static void *stuck(void *argument)
     return NULL;
 }
 
-/* main ends while detached threads go on. */
+/* Lets main end while detached threads go on. */
 static void detached(void)
 {
     static sem_t up;
@@ -192,7 +194,8 @@ static void main_leaves(void)
     pthread_exit(NULL);
 }
 
-/* Every signal blocked around the creation, and in the thread. */
+/* Counts the signals that are blocked in a thread. Its creator blocks every signal, or its
+ * attributes do. */
 static void *shows_mask(void *argument)
 {
     sigset_t mask;
@@ -229,7 +232,7 @@ static void blocked(void)
     printf(" none %d\n", members);
 }
 
-/* All keys there are. */
+/* Makes all the keys that there are. */
 static void keys(void)
 {
     pthread_key_t k[PTHREAD_KEYS_MAX + 1];

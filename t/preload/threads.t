@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Threads, their ends, names, keys and masks are what they are without us.
+# Threads, their ends, names, keys and masks are the same as without the tracer.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 

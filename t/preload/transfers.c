@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * transfers calls N [small]: calls that move much data, N times each, while the tracer's signals
- * arrive. Prints how many were short, and how many moved wrong bytes. small: on a thread with an
- * alternate stack of 8 KiB.
+ * transfers calls N [small]: makes calls that move much data, N times each, while the tracer's
+ * signals arrive. Prints how many were short, and how many moved wrong bytes. small: on a thread
+ * with an alternate stack of 8 KiB.
  * transfers handlers: a handler of the program ends such calls early. Prints their results. */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static unsigned char from[BYTES], to[BYTES];
 static int ends[2]; /* the calls use [1] to write and [0] to read */
 static int file, zeros, urandom;
 
-/* Three parts, one of them empty. */
+/* Splits a buffer into three parts, one of them empty. */
 static struct iovec *parts_of(unsigned char *base)
 {
     static struct iovec parts[3];
@@ -153,7 +153,7 @@ static void call(const struct call *c, int n)
         if (c->how != ALONE)
             (void)pthread_create(&other, NULL, c->how == WRITES ? reads : writes, NULL);
         cut += c->once() != BYTES;
-        (void)close(ends[c->how == WRITES]); /* the other one goes on no longer */
+        (void)close(ends[c->how == WRITES]); /* ends the other thread's call */
         if (c->how != ALONE) {
             (void)pthread_join(other, NULL);
             wrong += memcmp(from, to, BYTES) != 0;
@@ -186,7 +186,7 @@ static void handle(int signo)
     handled++;
 }
 
-/* Nobody reads the rest, and nobody writes it. */
+/* Lets a handler end each call: nobody reads or writes the rest of its data. */
 static void handlers(int flags)
 {
     struct sigaction a = {.sa_handler = handle, .sa_flags = flags};

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Calls that move much data move all of it while our signals arrive, and the right bytes. A handler of
-# the program ends them early, as without us.
+# Calls that move much data move all of it, and the right bytes, while the tracer's signals arrive.
+# A handler of the program ends them early, as without the tracer.
 . "$(dirname "$0")/../lib.sh"
 [ "$(uname -m)" = x86_64 ] || skip_all "calls are continued on x86-64"
 cc -D_GNU_SOURCE -O1 -o "$T/transfers" "$(dirname "$0")/transfers.c" -pthread || exit 99
 cd "$T" || exit 99
 
-# whole NAME N OPTION...: on a small alternate stack if it is called small.
+# whole NAME N OPTION...: checks that no call is short. The run "small" has a small alternate stack.
 whole() {
     local name=$1 n=$2 small=
     shift 2

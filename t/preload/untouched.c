@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program of odd parts, each of which prints what it has come to; followed in its handlers of samples or not, that is the same. */
+ * A program of odd parts. Each prints its result, which must be the same whether or not its
+ * instructions are followed at samples. */
 #include <fcntl.h>
 #include <fenv.h>
 #include <math.h>
@@ -56,7 +57,7 @@ static void set(int signo, void (*handler)(int), void (*action)(int, siginfo_t *
     (void)sigaction(signo, &a, NULL);
 }
 
-/* A page comes and goes; its faults are repaired. */
+/* Makes a page inaccessible again and again. A handler repairs the faults. */
 static void part_repair(int times)
 {
     page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -71,7 +72,8 @@ static void part_repair(int times)
            (unsigned long long)sum);
 }
 
-/* Faults end in a jump out of their handler, from an alternate stack too; so do divisions by zero. */
+/* Leaves the handlers of faults and of divisions by zero by siglongjmp, also from an alternate
+ * stack. */
 static void part_leave(int times)
 {
     static char stack[65536];
@@ -117,7 +119,8 @@ static void part_threads(int times)
     printf("threads %llu\n", (unsigned long long)sum);
 }
 
-/* Rounding, exceptions that are kept, unmasked ones, long double, and what libm does with all of it. */
+/* Uses rounding modes, sticky exception flags, long double, and libm's functions with all of
+ * these. */
 static void part_numbers(int times)
 {
     static const int rounding[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
@@ -168,7 +171,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Calls, text, memory, sorting by a callback. */
+/* Has calls, text, memory, and sorting by a callback. */
 static void part_calls(int times)
 {
     char text[128];
@@ -195,7 +198,7 @@ static void tick(int signo)
     faults++;
 }
 
-/* Atomic ones, and handlers of the program's while signals are blocked and not. */
+/* Has atomic instructions, and handlers of the program while signals are blocked and unblocked. */
 static void part_signals(int times)
 {
     sigset_t all, none;
@@ -218,7 +221,8 @@ static void part_signals(int times)
 
 enum { MANY = 1000 };
 
-/* Closes all that it does not know, as daemons do, and takes each number itself, now and then anew. */
+/* Closes all descriptors that it does not know, as daemons do, and takes each number itself, again
+ * and again. */
 static void part_descriptors(int times)
 {
     int alive = 0;

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs whose instructions are followed at samples do what they do without us.
+# Programs whose instructions are followed at samples do what they do without the tracer.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ] || skip_all "values are for x86-64 with Zydis"
 
-# As often as this machine lets us: by the kernel's timer for events, else by that of CPU time.
+# Samples as often as this machine allows: by the kernel's timer for events, else by the timer for
+# CPU time.
 often=task-clock:50000
 "$REGTRACE" run -o "$T/try" -values vp-addr -values-sample $often -- true >"$T/said" 2>&1 || often=cpu:100us
 diag "samples by $often"

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Programs under valgrind, with and without the preload: the same output and end, no error of ours, and files as ever.
-# Sourced after lib.sh and same.sh. Left out, since bare valgrind is not the machine there: "matrix" and "older" of handlers (it
-# delivers signals late and shows flags of its own), "realtime_wait" (signal 64 is its own: what is waited for comes back as 128,
-# half filled in), and what faults on purpose (its reports hold addresses).
+# Runs programs under valgrind, with and without the preload: the output and the end must be the
+# same, valgrind must report no error of the tracer, and the files are as usual. Source it after
+# lib.sh and same.sh. These parts are left out, because bare valgrind differs from the machine
+# there:
+# - "matrix" and "older" of handlers: valgrind delivers signals late and shows its own flags
+# - "realtime_wait": signal 64 is valgrind's; a wait for it returns 128, half filled in
+# - parts that fault on purpose: valgrind's reports hold addresses
 command -v valgrind >/dev/null || skip_all "no valgrind"
 same_limit=300
 
-# clean NAME FILES [VAR=VALUE]... PROGRAM [ARGUMENT]...: FILES rank files are written, all of them sound.
+# clean NAME FILES [VAR=VALUE]... PROGRAM [ARGUMENT]...: compares the runs. The run must write FILES
+# rank files, all of them sound.
 clean() {
     local name=$1 files=$2 env=()
     shift 2

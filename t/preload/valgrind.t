@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tracing under valgrind: it records, and valgrind has nothing against us. valgrind_long.t runs the longer programs.
+# Tracing under valgrind: the tracer records, and valgrind reports no error of it. valgrind_long.t
+# runs the longer programs.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 . "$(dirname "$0")/valgrind.sh"

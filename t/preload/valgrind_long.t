@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Long: all programs of t/preload that valgrind itself runs as the machine does, traced under valgrind.
+# Long test: traces under valgrind all programs of t/preload that bare valgrind runs as the machine
+# does.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/same.sh"
 . "$(dirname "$0")/valgrind.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Values that are known beforehand, from the program to `regtrace values`: which occur, where, in which processes and windows. Exactness is followed.t's.
+# Values that are known beforehand, from the program to `regtrace values`: which occur, where, and
+# in which processes and windows. t/preload/followed.c tests that values are exact.
 . "$(dirname "$0")/../lib.sh"
 [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ] || skip_all "values are for x86-64 with Zydis"
 cd "$T" || exit 99
@@ -75,7 +76,8 @@ int main(int argc, char **argv)
 END
 cc -O2 -g -fno-omit-frame-pointer -o kernel kernel.c || exit 99
 
-# about DIR: what `regtrace values` has of it.
+# about BASE registers|addresses DIR...: prints a summary of what `regtrace values` has of these
+# runs.
 cat >about.py <<'END'
 import json, subprocess, sys
 d = json.loads(subprocess.run([sys.argv[1], "values", "-json", "-cut", "0", "-most", "0", *sys.argv[4:]], stdout=subprocess.PIPE, check=True).stdout)
@@ -119,7 +121,8 @@ like "$err" 'there is no plug-in of the name vp-nosuch' 'by its name'
 [ ! -e no ]
 is $? 0 'and nothing is made'
 
-# What came to nothing says what to do. The loop has no access to memory; the program that ends at once has no sample.
+# If nothing was captured, the output says what to do. The first program has a loop without access
+# to memory; the second ends at once, without a sample.
 echo 'int main(void) { for (long i = 0; i < 800000000; i++) __asm__ volatile(""); return 0; }' | cc -O2 -o empty -xc - || exit 99
 run 120 "$REGTRACE" run -quiet -o run.empty -values vp-addr -values-sample cpu:1ms -- ./empty
 run 60 "$REGTRACE" values run.empty

@@ -7,8 +7,9 @@
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 cd "$T" || exit 99
 
-# Two threads record one mark each, and wait forever. Each letter of main's argument is a step in
-# between: open, close, abort, exec, stop for the one thread that was asked.
+# Each letter of main's argument is a step. t starts a thread that records a mark and waits forever;
+# o and c record the regions whose alarms open and close windows; w fires warmup-start for all
+# threads; s stops by a named call; x execs; k aborts.
 cat >p.c <<'END'
 #include <pthread.h>
 #include <regtrace.h>
@@ -76,7 +77,8 @@ for w, (_, row) in zip(windows, frame.iterrows()):
     print(f"{row['closed_by']}, {'alarm %d' % w['stop_alarm'] if w['stop_alarm'] >= 0 else 'no alarm'}, {where}{', truncated' if row['truncated'] else ''}", end="; ")
 END
 ulimit -c 0
-# ends NAME LETTERS WANT
+# ends NAME LETTERS WANT: runs the steps, and compares how the windows of the waiting threads end
+# with WANT.
 ends() {
     rm -rf "$T/run"
     run 60 env REGTRACE_DIR="$T/run" LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:pcontrol:on:bcast,stop:pcontrol:off:bcast,repeat ./p "$2"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Calls every function that waits, while the tracer's signals arrive. Prints for each: calls,
- * interrupted ones (the thread slept more than once), failed ones, those that returned early, and
+ * interrupted calls (the thread slept more than once), failed calls, calls that returned early, and
  * how late they were.
  *
- * waits calls N MS [NAME...]   each function until N of its calls were interrupted. MS: timeouts.
- *                              With "bare" before: N calls, interrupted or not.
- * waits handlers N             a handler of its own ends each call with EINTR, N times; with
- *                              SA_RESTART calls that the kernel restarts go on */
+ * waits calls N MS [NAME...]   calls each function until N of its calls were interrupted. MS:
+ *                              timeouts. With "bare" in front: N calls, interrupted or not.
+ * waits handlers N             the program's own handler ends each call with EINTR, N times; with
+ *                              SA_RESTART, calls that the kernel restarts go on */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -274,7 +274,7 @@ static void measure_sleep(long wanted)
     printf("sleep: calls %ld interrupted %ld failed %ld errno 0 early %ld\n", n, n, failed, early);
 }
 
-/* --- handlers of the program's own ------------------------------------------------------------ */
+/* --- the program's own handlers --------------------------------------------------------------- */
 
 static _Atomic long handled;
 static void count(int signo)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Shared by t/preload/waits.t and waits_long.t: runs t/preload/waits under windows. Sourced after
-# lib.sh. shellcheck shell=bash
+# shellcheck shell=bash
+# Shared by t/preload/waits.t and waits_long.t: runs t/preload/waits under windows. Source it after
+# lib.sh.
 
 W=$REGTRACE_BUILD/t/preload/waits
 TIMEOUTS='start:timeout:2ms,stop:timeout:2ms,repeat'
@@ -13,8 +14,8 @@ faults() {
     grep -vE '^[a-z0-9_]+: calls [1-9][0-9]* interrupted [1-9][0-9]* failed 0 errno 0 early 0( |$)' "$1"
 }
 
-# waits_calls NAME SECONDS N OPTION...: interrupts each call N times, under those options of
-# `regtrace run`. `some` limits it to these calls.
+# waits_calls NAME SECONDS N OPTION...: interrupts each call N times, with these options of
+# `regtrace run`. The array some limits it to the calls that it names.
 some=()
 waits_calls() {
     local name=$1 limit=$2 n=$3
@@ -24,7 +25,7 @@ waits_calls() {
     is "$?$(faults "$T/waits.out")" 0 "$name: no call fails or returns early" || sed 's/^/# /' "$T/waits.err"
 }
 
-# asks DIR: fires as long as $T/asking exists.
+# asks DIR: fires events in the run DIR as long as $T/asking exists.
 asks() {
     while [ -e "$T/asking" ]; do
         "$REGTRACE" ctl "$1" fire >/dev/null 2>&1 || sleep 0.1
@@ -42,7 +43,8 @@ waits_asked() {
     wait "$asker"
 }
 
-# waits_handlers NAME SECONDS N PERIOD: the program's own handlers see what they see without us.
+# waits_handlers NAME SECONDS N PERIOD: checks that the program's own handlers see what they see
+# without the tracer.
 waits_handlers() {
     rm -rf "$T/waits"
     timeout "$2" "$W" bare handlers "$3" >"$T/bare.out"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# No system call fails or returns early because our signals arrive while it waits.
+# No system call fails or returns early because the tracer's signals arrive while it waits.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/waits.sh"
 . "$(dirname "$0")/same.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Like waits.t, with 1,000 interrupted calls of each function. Prints how late they were, with us
-# and without us.
+# Long test: like waits.t, with 1,000 interrupted calls of each function. Prints how late the calls
+# were, with and without the tracer.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/waits.sh"
 

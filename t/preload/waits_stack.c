@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Waits in threads with an alternate signal stack. No wait fails because of us. A handler of the
- * program on that stack ends waits with EINTR, may leave them by siglongjmp, and pthread_cancel
- * ends threads that wait. Prints how often each went wrong, and the cancelled threads. */
+ * Waits in threads with an alternate signal stack. No wait fails because of the tracer. A handler
+ * of the program on that stack ends waits with EINTR, and may leave them by siglongjmp;
+ * pthread_cancel ends threads that wait. Prints how often each went wrong, and how many threads
+ * were cancelled. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,7 +27,8 @@ static void on_alarm(int signo)
 {
     volatile char room[1024];
     memset((char *)room, signo,
-           sizeof room); /* overwrites what a handler of the tracer left on this stack */
+           /* Overwrites what a handler of the tracer left on this stack. */
+           sizeof room);
     handled++;
     if (jumps)
         siglongjmp(back, 1);

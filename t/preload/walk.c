@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Walks up the stack from signals at arbitrary moments against libgcc's unwinder, backtrace(3): each frame of each walk. */
+ * Compares walks up the stack, from signals at arbitrary moments, with libgcc's unwinder,
+ * backtrace(3): each frame of each walk. */
 #include "preload/count/walk.h"
 
 #include "t/tap.h"
@@ -44,7 +45,8 @@ static void differ(void *const *theirs, int from, int n, const uintptr_t *ours, 
     (void)snprintf(said + at, sizeof said - at, "\n");
 }
 
-/* Behind the handler and the kernel's return to it, backtrace() begins with the interrupted instruction. */
+/* Walks the interrupted stack. backtrace() also has the frames of the handler and of the kernel's
+ * return from it; after them comes the interrupted instruction. */
 static void handle(int signo, siginfo_t *info, void *context)
 {
     void *theirs[FRAMES];
@@ -87,7 +89,7 @@ APART double recurse(int depth, double x)
     return recurse(depth - 1, x + 1) * 0.5 + room[1];
 }
 
-/* Its frame is aligned, which is told by expressions. */
+/* Has an aligned frame, which the unwind tables describe by expressions. */
 APART double aligned(double x)
 {
     double v[8] __attribute__((aligned(64)));
@@ -116,7 +118,8 @@ static void work(void)
     sink += (double)getppid();
 }
 
-/* The frames must be there as long as they are walked. */
+/* Walks from a call on. The frames must stay while they are walked, so the calls are no tail
+ * calls. */
 APART bool here(int depth)
 {
     void *theirs[FRAMES];

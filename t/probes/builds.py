@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes a C program of many functions of all kinds, each of which counts how often it is entered.
+"""Writes a C program with many functions of all kinds. Each function counts how often it is
+entered.
 
-builds.py FUNCTIONS SEED: the program. It takes a number of calls from main, and prints a checksum, then for each function its name
-and its count. What it computes does not depend on the compiler."""
+builds.py FUNCTIONS SEED: prints the program. The program takes the number of calls from main as
+its argument. It prints a checksum, then for each function its name and its count. What it
+computes does not depend on the compiler."""
 import random
 import sys
 
@@ -24,7 +26,7 @@ static word entered[%(n)d];
 static volatile word sink;
 """
 
-# Of one kind each; K: own number, N: a constant, TO: a function with a higher number.
+# One function of each kind. K: its number; N: a constant; TO: a function with a higher number.
 KINDS = [
     "PLAIN word f@K(word x) { entered[@K]++; return x * @Nul + 1; }",
     "PLAIN word f@K(word x) { entered[@K]++; word r = 0; for (word i = 0; i < (x & 7); i++) r += (i ^ x) & 1 ? i * @N : x >> i; return r; }",

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every function of programs as compilers make them, counted by themselves: all compilers, levels and ways of linking. A program of
-# functions of all kinds, from t/probes/builds.py. REGTRACE_BUILDS=all: each of them, and more programs.
+# Every function of programs as compilers make them, counted by the programs themselves: all
+# compilers, levels and ways of linking. t/probes/builds.py writes the programs, with functions of
+# all kinds. REGTRACE_BUILDS=all: every combination, and more programs.
 . "$(dirname "$0")/../lib.sh"
 export XDG_CACHE_HOME=$T/cache
 [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
@@ -19,7 +20,7 @@ for ((i = 0; i < functions; i++)); do
 done
 all='precond:isa_category:CALL:count1000000000;precond:isa_category:RET:count1000000000;precond:isa_category:COND_BR:count1000000000'
 
-# built COMPILER SEED OPTION...: one build, by its own output.
+# built COMPILER SEED OPTION...: compares the alarms of one build with the build's own output.
 built() {
     local compiler=$1 seed=$2 how
     shift 2

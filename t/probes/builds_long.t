@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# As builds.t: all compilers, levels and ways, four programs.
+# Long test: builds.t with all compilers, levels and ways of linking, and four programs.
 REGTRACE_BUILDS=all exec bash "$(dirname "$0")/builds.t"

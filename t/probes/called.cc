@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions that are entered in every way, each so often as the program says itself: called PART. Prints the number.
+// Functions that are entered in every way: called PART [PLUGIN]. Prints how often the functions of
+// the part were entered, as the program itself counts.
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
@@ -60,7 +61,7 @@ PLAIN void called(int n)
     __asm__ volatile("");
 }
 
-// The call at its end is a jump.
+// Its last call is a jump.
 PLAIN void tail(int n)
 {
     called(n);
@@ -120,7 +121,7 @@ static int ways(const char *)
     return entered;
 }
 
-// Loaded twice, and gone between.
+// Loads the plug-in twice, and unloads it in between.
 static int plugin(const char *path)
 {
     int n = 0;
@@ -141,7 +142,7 @@ static void on_trap(int)
     own_trap(0);
 }
 
-// The program's own handler of SIGTRAP, raised and by an int3 of its own.
+// Calls the program's own handler of SIGTRAP, by raise() and by an int3.
 static int traps(const char *)
 {
     std::signal(SIGTRAP, on_trap);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Functions called as the argument says: f(C(D))b calls foo, which calls C, which calls D, then bar. Letters: f foo, b bar, o boo, A,
- * C, D, s the SSC mark 11223344; T the rest in three threads, one after the other. Each function sets a mark when it begins (its letter)
- * and when it ends (its letter and 1000). */
+ * Calls functions as the argument says: f(C(D))b calls foo, which calls C, which calls D, and then
+ * calls bar. Letters: f foo, b bar, o boo, A, C, D, s the SSC mark 11223344; T in front: runs the
+ * rest in three threads, one after the other, and then in main. Each function sets a mark when it
+ * begins (its letter) and when it ends (its letter plus 1000). */
 #include <pthread.h>
 #include <regtrace.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ static const char *body(const char *text, int letter)
     return text;
 }
 
-/* Each its own code: a compiler may make one of those that are the same. */
+/* Each function needs its own code, because a compiler may merge functions that are the same. */
 #define MAKE(name, letter)                                                                         \
     FUNCTION const char *name(const char *text);                                                   \
     FUNCTION const char *name(const char *text)                                                    \
@@ -55,7 +56,7 @@ static const char *step(char letter, const char *text)
     }
 }
 
-/* Up to what ends it. */
+/* Runs the text up to its end or to a closing parenthesis; returns where that is. */
 static const char *run(const char *text)
 {
     while (*text != '\0' && *text != ')')

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions that are left in every way: exits PART [PLUGIN]. Marks say whether the thread is inside of the function that the test
-// names (1) or outside (2), and so whether a window of that function holds them; prints how often the outermost instance ends, and
-// with "marks" behind, how many marks of the inside there are, as the program counts them.
+// Functions that are left in every way: exits PART [PLUGIN] [marks]. Marks say whether the thread
+// is inside the function that the test names (1) or outside (2), and so whether a window of that
+// function holds them. Prints how often the outermost call ends; with "marks" also how many marks
+// of the inside the program has set.
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
@@ -53,7 +54,7 @@ PLAIN void thrower(int n)
     inside();
 }
 
-// Throws through itself.
+// An exception passes through this function.
 PLAIN void between(int n)
 {
     inside();
@@ -112,7 +113,7 @@ PLAIN void last(int n)
     sink = n;
     __asm__ volatile("");
 }
-// Its call is a jump.
+// Its last call is a jump.
 PLAIN void tail(int n)
 {
     inside();
@@ -146,7 +147,8 @@ PLAIN void forker()
 }
 }
 
-// A word of the program's own is where a return address would be: it must stay, and so must what it points to.
+// A word of the program lies where a return address would be. The word, and what it points to, must
+// stay as they are.
 static long kept[2] = {0x1122334455667788, 7};
 PLAIN static int part(const char *)
 {
@@ -188,7 +190,7 @@ extern "C" PLAIN void plainly()
 {
     again();
 }
-// Each call is where the one before returns to.
+// Each call stands where the call before returns to.
 static int in_a_row(const char *)
 {
     plainly();
@@ -201,7 +203,8 @@ static int in_a_row(const char *)
     return 5;
 }
 
-// The stack of its handler is an array in a frame of the thread's own; what runs there is not further up.
+// The handler's stack is an array in a frame of the thread. What runs there has higher addresses
+// than the function that it interrupts, but is not its caller.
 static int array_stack(const char *)
 {
     char room[64 << 10];
@@ -222,7 +225,7 @@ static int array_stack(const char *)
     return 3;
 }
 
-// A coroutine that is given up inside of the function, which others call on other stacks.
+// A coroutine is abandoned inside the function, which others then call on other stacks.
 static ucontext_t given_up, giver;
 static char given_stack[64 << 10];
 extern "C" PLAIN int suspended(int stays)
@@ -245,7 +248,8 @@ static int abandoned(const char *)
     return 3;
 }
 
-// Code that the program makes, changes behind the call, and reads: nothing may be written there.
+// The program makes code, changes it after the call instruction, and reads it: the tool must not
+// write there.
 static int generated(const char *)
 {
     auto *code = static_cast<unsigned char *>(mmap(
@@ -395,7 +399,7 @@ static void coroutine()
     steps();
     outside();
 }
-// It is entered on one stack, other functions come and go on the other.
+// steps() is entered on one stack, while other functions come and go on the other.
 static int coroutines(const char *)
 {
     getcontext(&away);
@@ -404,7 +408,7 @@ static int coroutines(const char *)
     away.uc_link = &home;
     makecontext(&away, coroutine, 0);
     swapcontext(&home, &away);
-    last(1); // has a probe, higher up in memory
+    last(1); // has a probe, and its stack has higher addresses
     swapcontext(&home, &away);
     outside();
     return 1;

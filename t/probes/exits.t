@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# exit_func in programs that were not compiled for it: however a function is left, as often as the program itself counts, and a
-# window from entry to exit holds what the program did in it and nothing else.
+# exit_func in programs that were not compiled for it: it fires as often as the program itself
+# counts, however a function is left. A window from entry to exit holds what the program did in the
+# function, and nothing else.
 . "$(dirname "$0")/../lib.sh"
 P=$T/exits plugin=$T/plugin.so
 export XDG_CACHE_HOME=$T/cache
 [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
 command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
-# Direct calls return to places that are known beforehand, most by jumps; calls by pointers, which the third has alone, to int3s.
+# Direct calls return to places that are known beforehand, most of which get jumps. Calls by
+# pointers, the only ones in the third build, return to int3s.
 declare -A flags=([-O0]="-O0" [-O2]="-O2" [-pointers]="-O2 -mcmodel=large -fno-pie -no-pie")
 levels="-O0 -O2 -pointers"
 for level in $levels; do
@@ -16,7 +18,10 @@ for level in $levels; do
 done
 cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/probes/plugin.c" || exit 99
 
-# exits FUNCTION PART [ARGUMENT]; also=ALARM: what else has a probe; recorded=REGEX: functions that are; marks=N of the inside, where not all are the function's.
+# exits FUNCTION PART [ARGUMENT]: checks exit_func alarms and windows of FUNCTION. Variables:
+# - also=ALARM: another alarm, so that its place has a probe as well
+# - recorded=REGEX: functions to record as well
+# - marks=N: marks inside FUNCTION, if not all marks of the inside are
 exits() {
     local function=$1 level
     shift
@@ -59,7 +64,7 @@ exits forker forks
 exits dies deaths
 exits plugged plugin "$plugin"
 
-# Functions that stay active somewhere do not keep others from being seen.
+# A function that stays active somewhere does not hide others.
 for level in $levels; do
     rm -f "$T/log"
     run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=precond:exit_func:suspended,repeat REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P$level" abandoned
@@ -68,14 +73,14 @@ for level in $levels; do
     is "$status $out" "0 1" "code that the program makes calls it, $level: that code is left alone" || diag "$err"
 done
 
-# What is no function: nothing that lies on the stack is taken for code.
+# The symbol is no function: nothing that lies on its stack is taken for a return address.
 for level in $levels; do
     run 60 env REGTRACE_DIR="$T/part" REGTRACE_CONTROL=start:enter_func:no_function,stop:exit_func:no_function,repeat LD_PRELOAD="$LIBREGTRACE" "$P$level" part
     is "$status $out" "0 1" "a name that is no function's, $level: its stack is left alone" || diag "$err"
 done
 like "$(cat "$T"/part/regtrace.log)" 'no exit can be seen' "and it is said that its exit is not seen"
 
-# What is asked for each place: one instruction, of whatever image.
+# The request for a single place: regtrace-sites plans one instruction, of whatever image.
 run 10 "$REGTRACE_BUILD/isa/regtrace-sites" --instruction 0x1000 90
 like "$status $out" '^0 plan	instruction	1	0	0	=' "regtrace-sites makes a plan of one instruction"
 for wrong in "0x1000 06" "0x1000 zz" "zz 90" "0x1000 cc"; do

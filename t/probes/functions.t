@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# enter_func in programs that were not compiled for it: however a function is reached, as often as the program itself counts.
+# enter_func in programs that were not compiled for it: it fires as often as the program itself
+# counts, however a function is reached.
 . "$(dirname "$0")/../lib.sh"
 P=$T/called plugin=$T/plugin.so
 export XDG_CACHE_HOME=$T/cache
@@ -8,7 +9,7 @@ export XDG_CACHE_HOME=$T/cache
 command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
 c++ -O2 -o "$P" "$REGTRACE_SOURCE/t/probes/called.cc" -ldl && cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/probes/plugin.c" || exit 1
 
-# enters ALARM PART [ARGUMENT]: as often as the program says.
+# enters ALARM PART [ARGUMENT]: checks that the alarm fires as often as the program says.
 enters() {
     local alarm=$1
     shift
@@ -34,13 +35,14 @@ rm -f "$T/log"
 run 60 env REGTRACE_DIR="$T/begin" REGTRACE_CONTROL=precond:address:at_begin,repeat REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" plugin "$plugin"
 is "$(grep -c ' event precond ' "$T/log")" 2 "an image that is loaded later has its probes before its own constructors run"
 
-# All of a window, by functions alone.
+# Windows that are opened and closed by functions alone.
 run 60 "$REGTRACE" run -quiet -o "$T/window" -control start:enter_func:recursive:count3,stop:enter_func:recursive:count2,repeat -- "$P" deep
 is "$status" 0 "windows by functions: the program runs" || diag "$err"
 ok_run "what is recorded holds" "$REGTRACE" check "$T/window"
 is "$("$REGTRACE" report --json "$T/window" | grep -c '"ordinal"')" 2 "ten entries make two windows"
 
-# Names that are wrong, and places where an int3 would kill: the program runs, as others of the job do that have them.
+# With names that are wrong, and with places where an int3 would kill, the program runs, because
+# other programs of the job may have these names.
 run 60 "$REGTRACE" run -quiet -o "$T/wrong" -control start:enter_func:recursiv -- "$P" deep
 is "$status|$out" "0|10" "a misspelt name: the program runs"
 like "$err" "no function 'recursiv'; nearest are recursive" "and the nearest names are said"

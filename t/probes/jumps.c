@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Places that are reached by a jump: jumps PART. Each prints how often `place` (or what is named beside it) is executed, or -1
- * where something is not as it was before it. */
+ * Places whose probe is a patched jump: jumps PART. Each part prints how often `place`, or the
+ * place that it names, is executed, or -1 if something is not as it was before. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -9,14 +9,15 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* What stands in the registers, in the red zone and in the flags before and after the place. */
+/* Registers, red zone and flags before and after the place. */
 struct state {
     uint64_t flags, general[14], red[16];
     unsigned char vector[16][32];
 };
 static struct state before, after;
 
-/* Everything loaded from `before`, the place, everything stored to `after`. The wide registers only where there are some. */
+/* Loads everything from `before`, executes the place, and stores everything to `after`. `wide` is 0
+ * if the processor has no wide registers. */
 void pass(int wide);
 __asm__(
     ".text\n"
@@ -36,7 +37,7 @@ __asm__(
     "	rep movsq\n"
     "	push before(%rip)\n"
     "	popfq\n"
-    "	mov before+120(%rip), %rdi\n" /* popfq has used what lies there */
+    "	mov before+120(%rip), %rdi\n" /* the push has overwritten a word of the red zone */
     "	mov before+8(%rip), %rax\n	mov before+16(%rip), %rbx\n	mov before+24(%rip), %rcx\n"
     "	mov before+32(%rip), %rdx\n	mov before+40(%rip), %rsi\n	mov before+48(%rip), %rdi\n"
     "	mov before+56(%rip), %rbp\n	mov before+64(%rip), %r8\n	mov before+72(%rip), %r9\n"
@@ -54,7 +55,8 @@ __asm__(
     "	mov %rbp, after+56(%rip)\n	mov %r8, after+64(%rip)\n	mov %r9, after+72(%rip)\n"
     "	mov %r10, after+80(%rip)\n	mov %r11, after+88(%rip)\n	mov %r12, after+96(%rip)\n"
     "	mov %r13, after+104(%rip)\n	mov %r14, after+112(%rip)\n"
-    "	mov -128(%rsp), %rax\n	mov %rax, after+120(%rip)\n" /* the red zone, before anything is pushed */
+    /* the red zone, before anything is pushed */
+    "	mov -128(%rsp), %rax\n	mov %rax, after+120(%rip)\n"
     "	mov -8(%rsp), %rax\n	mov %rax, after+240(%rip)\n"
     "	mov -64(%rsp), %rax\n	mov %rax, after+184(%rip)\n"
     "	mov -16(%rsp), %rax\n	mov %rax, after+232(%rip)\n"
@@ -96,7 +98,7 @@ static int state(void)
     return n;
 }
 
-/* --- counts ---------------------------------------------------------------------------------------------------------- */
+/* --- counts ----------------------------------------------------------------------------------- */
 
 #define PLAIN __attribute__((noinline, noclone))
 static volatile int sum;
@@ -151,15 +153,16 @@ static int signals(void)
     return calls;
 }
 
-/* The first byte of what is named, as the program reads it. */
+/* Returns the first byte of counted(), as the program reads it. */
 static int first_byte(void)
 {
     sum = counted(1);
     return *(const volatile unsigned char *)(uintptr_t)counted;
 }
 
-/* A function that is too small for a jump: its int3 rests when nothing is armed, and is there again for a thread that begins.
- * Prints that first byte after a call, in a thread after its first call and at its end, and after all. */
+/* A function that is too small for a jump. Its int3 is removed while nothing is armed, and is there
+ * again for a thread that begins. rests() prints the first byte before and after its calls, and in
+ * each thread before and after a call; it returns the byte at the end. */
 int tiny(int x);
 __asm__(".text\n.globl tiny\n.type tiny, @function\n"
         "tiny: lea 1(%rdi), %eax\n	ret\n.size tiny, . - tiny\n"
@@ -192,7 +195,7 @@ static int rests(void)
     return (int)byte_of_tiny();
 }
 
-/* --- neighbours, calls, ends ------------------------------------------------------------------------------------------- */
+/* --- neighbours, calls, ends ------------------------------------------------------------------ */
 
 int near_ones(int n);
 __asm__(".text\n"
@@ -253,7 +256,7 @@ static int calling(void)
     return caller(40) == 40 * 41 ? 40 : -1;
 }
 
-/* A function of the C library's that the program has itself, and that is called by whoever calls it. */
+/* A function of the C library that the program defines itself, so all callers use this one. */
 void *memcpy(void *to, const void *from, size_t n);
 PLAIN void *memcpy(void *to, const void *from, size_t n)
 {
@@ -273,7 +276,7 @@ static int own_memcpy(void)
     return strcmp(room, "a text of some bytes") == 0 ? 30 : -1;
 }
 
-/* Asynchronous cancellation of a thread that is mostly in the code of a place. */
+/* Asynchronous cancellation of a thread that is mostly in the code of a probe. */
 static void *endless(void *unused)
 {
     (void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
@@ -288,7 +291,7 @@ static int cancelled(void)
         pthread_t t;
         void *result;
         (void)pthread_create(&t, NULL, endless, NULL);
-        (void)usleep(i == 0 ? 500 : 2000); /* at first while the recording starts */
+        (void)usleep(i == 0 ? 500 : 2000); /* the first one while the recording starts */
         (void)pthread_cancel(t);
         (void)pthread_join(t, &result);
         if (result != PTHREAD_CANCELED)

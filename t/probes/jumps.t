@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Places that are reached by a jump: nothing that the program sees changes, and each execution is counted once.
+# Places whose probe is a patched jump: nothing that the program sees changes, and each execution is
+# counted once.
 . "$(dirname "$0")/../lib.sh"
 P=$T/jumps
 export XDG_CACHE_HOME=$T/cache
@@ -15,7 +16,7 @@ cc -shared -fPIC -o "$T/libstarts.so" "$T/starts.c" -pthread || exit 99
 for how in "-O2 -fPIE -pie" "-O2 -fno-pie -no-pie"; do
     cc $how -fno-builtin -o "$P" "$REGTRACE_SOURCE/t/probes/jumps.c" -pthread || exit 99
 
-    # times ALARM PART EXPECTED: how often it fires.
+    # times ALARM PART EXPECTED: checks how often the alarm fires.
     times() {
         rm -rf "$T/run" "$T/log"
         run 100 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="$1" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" "$2"
@@ -28,7 +29,8 @@ for how in "-O2 -fPIE -pie" "-O2 -fno-pie -no-pie"; do
     run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL=start:enter_func:counted:count5000000000 LD_PRELOAD="$LIBREGTRACE $T/libstarts.so" "$P" byte
     like "$out" '^(204|233)$' "where a thread may be in the code (which constructor is first is the linker's) an int3 does as well"
 
-    # Counted in place; counted and fired each time; by two alarms; by two of one chain and by three, which the code in place does not count.
+    # In turn: counted by the code in place; fired each time; two alarms; two alarms of one chain
+    # and three alarms, which the code in place does not count.
     times precond:address:place:count128,repeat state 1
     times precond:address:place,repeat state 128
     times 'precond:address:place:count3,repeat;precond:address:place:count4,repeat' state '128/3+128/4'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Breakpoints of the program's own at places that have probes: own PART [dies|blocked|ignored].
- * Prints how often its handler was called, and how often for the instruction that PART names.
- * dies: without a handler; blocked: SIGTRAP is blocked; ignored: it is ignored. The kernel ends the
+ * The program's own breakpoints at places that have probes: own PART [dies|blocked|ignored]. Prints
+ * how often its handler was called, and how often for the instruction that PART names. dies:
+ * without a handler; blocked: SIGTRAP is blocked; ignored: it is ignored. The kernel ends the
  * program with each of them. */
 #include <signal.h>
 #include <stdio.h>

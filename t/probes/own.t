@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The program's own breakpoints at places with probes reach the program: its handler runs once for
-# each, or it dies, as without us.
+# each, or it dies, as without the tracer.
 . "$(dirname "$0")/../lib.sh"
 P=$T/own
 export XDG_CACHE_HOME=$T/cache
@@ -45,12 +45,12 @@ reaches at_entry 0 REGTRACE_FUNCTIONS='^at_entry$'
 reaches at_place 3 REGTRACE_CONTROL='precond:address:place,repeat'
 reaches at_place 3 REGTRACE_CONTROL='precond:itext:cc:count1,repeat'
 reaches at_place 3 REGTRACE_CONTROL='precond:address:behind_place,repeat'
-# We leave int $3 alone: the kernel checks where it is.
+# The tool leaves int $3 alone, because the kernel checks where it is.
 reaches at_two_bytes 0 REGTRACE_CONTROL='precond:address:two_bytes,repeat'
 reaches at_two_bytes 3 REGTRACE_CONTROL='precond:enter_func:callee,repeat'
 reaches at_two_bytes 0 REGTRACE_FUNCTIONS='^callee$'
 
-# Steps too, with and without probes.
+# The same with steps, with and without probes.
 reaches after_call 3 REGTRACE_PMU=step REGTRACE_CONTROL='precond:exit_func:callee,repeat'
 reaches after_call 0 REGTRACE_PMU=step REGTRACE_CONTROL='start:icount:50,stop:icount:200,repeat'
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Comes N times to one place of each kind, and prints how often and where: places PART N. x86-64. */
+ * places PART N [masked|threads|fork]: executes the place of PART N times. Prints the address of
+ * the place, and 0 if all results are right. For x86-64. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,7 +35,7 @@ PART static void itext(int i)
     __asm__ volatile(".globl at_itext\nat_itext: leaq 0x12345(%%rsp), %%rax" ::: "rax");
 }
 
-/* Every other time with other values in the registers. */
+/* Has other values in the registers every other time. */
 PART static void magic(int i)
 {
     uint64_t a = 4, b = 7 + (uint64_t)(i & 1), c = 9;
@@ -47,7 +48,8 @@ PART static void cpuid(int i)
 {
     uint32_t leaf = 0x1234711 * (uint32_t)(~i & 1), a = leaf, b, c = 0, d;
     __asm__ volatile(".globl at_cpuid\nat_cpuid: cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    sink += (leaf | b | d) == 0; /* it was executed: the vendor's name */
+    /* The cpuid was executed: with leaf 0 it returns the vendor's name. */
+    sink += (leaf | b | d) == 0;
 }
 
 PART static void int3(int i)
@@ -61,7 +63,7 @@ PART static long callee(long i)
     return i + 1;
 }
 
-/* A call by memory relative to the instruction, a jump that is short, flags that must survive. */
+/* Has a call through memory, a short jump, and flags that must survive. */
 PART static void address(int i)
 {
     static long (*volatile indirect)(long) = callee;

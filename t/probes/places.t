@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Alarms that name places of the program fire as often as it comes there, where it does, and the program computes the same.
+# Alarms that name places of the program fire as often as the program comes there, at that place,
+# and the program computes the same.
 . "$(dirname "$0")/../lib.sh"
 P=$REGTRACE_BUILD/t/probes/places
 export XDG_CACHE_HOME=$T/cache
@@ -12,7 +13,8 @@ if [ ! -x "$P" ]; then
     done_testing
 fi
 
-# fires N CHAIN PART TIMES [HOW]: so often, each time at the place that the program names.
+# fires N CHAIN PART TIMES [HOW]: checks that the chain fires N times, each time at the place that
+# the program prints.
 fires() {
     local n=$1 chain=$2 d=$T/fired
     shift 2
@@ -48,10 +50,11 @@ fires 0 precond:itext:0f0b0f0b,repeat nop 10
 fires 10 'precond:address:at_nop,repeat;start:address:at_nop:count3,stop:address:at_nop,repeat' nop 10
 [ -n "$(find "$T/cache" -name '*' -type f)" ]
 ok $? "what instructions are is looked up once, and kept"
-# All calls and branches of the program and its libraries at once: it computes the same.
+# With alarms at all calls, returns and branches of the program and its libraries at once, it
+# computes the same.
 fires 0 'start:isa_category:CALL:count1000000000;start:isa_category:COND_BR:count1000000000;start:isa_category:RET:count1000000000' call 1000 threads
 
-# Windows of a file of program counters: opened and closed by the counts of a place.
+# Windows from a file of program counters: the counts of a place open and close them.
 cat >"$T/regions" <<END
 comment,thread-id,region-id,start-pc,start-image-name,start-image-offset,start-pc-count,end-pc,end-image-name,end-image-offset,end-pc-count,end-pc-relative-count,region-length,region-weight,region-multiplier,region-type
 cluster 0,global,1,0x1,places,0x$offset,5,0x1,places,0x$offset,8,3,1000,0.5,2.0,simulation

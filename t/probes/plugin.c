@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A library that is loaded and unloaded by t/probes/called. */
+ * A library that programs of t/probes load and unload. */
 int plugged(int x);
 __attribute__((constructor, noinline, noclone)) static void begins(void)
 {

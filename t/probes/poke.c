@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Jumps come and go while threads run what they displace. A thread that begins arms all chains anew, and is the last that has
- * anything armed when it has come to each function once: so each of `rounds` short threads has the jumps written and taken away,
- * under eight that are in these functions all the time, also from a signal's handler.
- *
- * poke SECONDS [-pie]: "rounds, of them with a jump at the first function as a thread began, and without one as it had come to all".
- * poke dlopen LIBRARY: how a function begins in a library that comes while threads run, in hexadecimal, and its sum. */
+ * Patched jumps come and go while threads execute the instructions that they displace. A thread
+ * that begins arms all chains anew. It is the last one with anything armed when it has called each
+ * function once. So for each of `rounds` short threads the jumps are written and removed, while
+ * eight threads execute these functions all the time, also from a signal's handler.
+ * - poke SECONDS [-pie]: prints the rounds, in how many of them the first function had a jump when
+ *   the thread began, and in how many it had none after the thread had called all functions.
+ * - poke dlopen LIBRARY: prints the first byte, in hexadecimal, of a function in a library that is
+ *   loaded while threads run, and the sum of the function's results. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +19,8 @@
 
 enum { THREADS = 8 };
 
-/* Their first five bytes are instructions of 1+3+1.., 1+2+2, 5, 1+1+1+1+1, 4+.., 2+3, 3+.. bytes; all give x+1. */
+/* Functions whose first five bytes belong to instructions of 1+3+1.., 1+2+2, 5, 1+1+1+1+1, 4+..,
+ * 2+3, and 3+.. bytes. All return x + 1. */
 long f_frame(long x), f_pushes(long x), f_whole(long x), f_singles(long x), f_four(long x),
     f_two(long x), f_three(long x);
 __asm__(".text\n.p2align 4\n"
@@ -43,7 +46,7 @@ enum { FUNCTIONS = sizeof all / sizeof *all };
 static _Atomic int go_on = 1;
 static _Atomic long wrong;
 static _Atomic int begun;
-static int may_go; /* jumps can be taken away here */
+static int may_go; /* the jumps of this build can be removed */
 
 static void come_to_all(long x)
 {
@@ -79,7 +82,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Another thread may be taking them away. */
+/* Calls all functions, then waits until the jump is gone, because another thread may be removing
+ * it. */
 static void *short_one(void *seen)
 {
     unsigned *bytes = seen;
@@ -104,7 +108,8 @@ static int run(double seconds)
     while (atomic_load(&begun) < THREADS)
         ;
     come_to_all(7);
-    pthread_sigmask(SIG_BLOCK, &alarm, NULL); /* for the short ones: a handler would come to all */
+    /* The short threads inherit this mask: a handler in them would call all functions. */
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     for (double end = now() + seconds; now() < end; rounds++) {
         unsigned seen[2] = {0, 0};

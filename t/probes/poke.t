@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Jumps are written and taken away while eight threads, and a handler in them, run what they displace.
-# REGTRACE_POKE_SECONDS: how long each of the two builds does so.
+# Patched jumps are written and removed while eight threads, and a handler in them, execute the
+# instructions that they displace. REGTRACE_POKE_SECONDS: how long each of the two builds does so.
 . "$(dirname "$0")/../lib.sh"
 P=$T/poke
 export XDG_CACHE_HOME=$T/cache
@@ -12,7 +12,7 @@ for f in frame pushes whole singles four two three; do
     chains="$chains${chains:+;}precond:enter_func:f_$f"
 done
 
-# poked ARGUMENT...: runs it with those chains, and $more.
+# poked ARGUMENT...: runs the program with these chains, and those in $more.
 poked() {
     rm -rf "$T/run" "$T/log"
     run $((seconds + 120)) env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="$chains$more" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" "$@"

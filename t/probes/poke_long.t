@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# As poke.t, for an hour.
+# Long test: poke.t, for an hour.
 REGTRACE_POKE_SECONDS=1800 exec bash "$(dirname "$0")/poke.t"

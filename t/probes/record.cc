@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions r_* that are entered and left in every way, and say so themselves: record PART [PLUGIN]. Prints for each thread, by its order of
-// creation, what has happened in it: "+name" and "-name", those alone that are inside of windows (PART windows opens and closes them).
+// Functions r_* that are entered and left in every way, and note that themselves: record PART
+// [PLUGIN]. Prints for each thread, in order of creation, what has happened in it: "+name" and
+// "-name", only of what is inside windows (PART windows opens and closes them).
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
@@ -19,7 +20,8 @@
 #define PLAIN extern "C" __attribute__((noinline, noclone))
 #endif
 #ifdef __OPTIMIZE__
-#define TAIL_CALLS true // gcc makes a jump of a call at the end, then; clang from -O2 on
+// gcc then makes a jump of a call at the end; clang does so from -O2 on.
+#define TAIL_CALLS true
 #else
 #define TAIL_CALLS false
 #endif
@@ -30,7 +32,7 @@
 #endif
 static volatile int sink;
 
-// --- the program's own account -------------------------------------------------------------------------------------
+// --- the program's own notes ---------------------------------------------------------------------
 
 static const int MOST = 400000, THREADS = 8;
 struct Account {
@@ -83,7 +85,7 @@ static void print()
             printf("%d %c%s\n", i, accounts[i].begins[k] ? '+' : '-', accounts[i].what[k]);
 }
 
-// --- the functions ------------------------------------------------------------------------------------------------------
+// --- the functions -------------------------------------------------------------------------------
 
 PLAIN int r_leaf(int n)
 {
@@ -189,7 +191,7 @@ PLAIN int r_tree(int depth, unsigned seed)
     return n;
 }
 
-// --- parts ------------------------------------------------------------------------------------------------------------------
+// --- parts ---------------------------------------------------------------------------------------
 
 static void leaps()
 {
@@ -197,7 +199,7 @@ static void leaps()
         if (setjmp(back) == 0)
             r_above(i);
         else if (i % 2 != 0)
-            note("r_above", false); // by the jump
+            note("r_above", false); // left by the jump
 }
 
 static void *worker(void *p)
@@ -253,7 +255,8 @@ static void close_window()
 }
 PLAIN void r_edges(int n)
 {
-    // Entered and left in windows or outside, as n says.
+    // Enters and leaves windows, so that it is itself entered and left in windows or outside, as n
+    // says.
     bool in = recorded;
     int mine = window;
     note("r_edges", true);
@@ -306,7 +309,7 @@ static void *climber(void *p)
             abort();
     return nullptr;
 }
-/* Windows of all threads open and close, and probes come and go, wherever the threads are. */
+/* Opens and closes windows of all threads, so that probes come and go wherever the threads are. */
 static void flips()
 {
     pthread_t t[THREADS];
@@ -339,7 +342,7 @@ static void run_steps(int which)
 static void coroutines()
 {
     static char stacks[2][65536];
-    recorded = false; // nested as no account of its own would say
+    recorded = false; // calls on two stacks do not nest in the thread's notes
     for (int i = 0; i < 2; i++) {
         getcontext(&contexts[i]);
         contexts[i].uc_stack.ss_sp = stacks[i];

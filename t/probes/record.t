@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# REGTRACE_FUNCTIONS=REGEX: functions of programs that were not compiled for it, recorded in windows just as the program itself says that they
-# are entered and left, however that is.
+# REGTRACE_FUNCTIONS=REGEX: functions of programs that were not compiled for it. They are recorded
+# in windows exactly as the program itself notes that they are entered and left, however that
+# happens.
 . "$(dirname "$0")/../lib.sh"
 P=$T/record plugin=$T/plugin.so
 export XDG_CACHE_HOME=$T/cache
@@ -9,13 +10,15 @@ export XDG_CACHE_HOME=$T/cache
 command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
 cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/probes/plugin.c" || exit 99
 
-# functions OF...: what was recorded of the threads of one file, a line an enter or leave: thread, + or -, name.
+# functions FILE...: prints what was recorded of the threads of one file, a line for each enter or
+# leave: thread, + or -, name.
 functions() {
     "$REGTRACE" dump "$@" | sed -nE 's/^ *[0-9.]+ +-?[0-9]+ +([0-9]+) .* EV_FUNCTION_(ENTER|LEAVE) .* address_name="([^"]*)".*/\1 \2\3/p' |
         sed -e 's/ENTER/+/' -e 's/LEAVE/-/' | sort -s -n -k1,1
 }
 
-# nested: complains of leaves of what was not entered last in that window, and where nothing was recorded.
+# nested: reads a dump. Prints each leave of a function that was not the last one entered in that
+# window, and says if too little was recorded.
 nested() {
     awk '/ EV_WINDOW_OPEN / { depth[$3] = 0; windows++ }
         / EV_FUNCTION_ENTER / { stack[$3, depth[$3]++] = $8; n++ }
@@ -23,7 +26,7 @@ nested() {
         END { if (n < 1000 || windows < 200) print n " enters in " windows " windows" }'
 }
 
-# records PART [OPTION...]: the same as the program says.
+# records PART [OPTION...]: checks that the recording is the same as the program's own notes.
 records() {
     local part=$1
     shift
@@ -70,7 +73,8 @@ for build in "${builds[@]}"; do
     rm -rf "$T/flips"
 done
 
-# Handlers that come amid an enter or a leave, enter and leave functions themselves, and never come back.
+# Handlers interrupt an enter or a leave, enter and leave functions themselves, and may never come
+# back.
 c++ -O2 -o "$T/amid" "$REGTRACE_SOURCE/t/probes/amid.cc" -pthread -lrt || exit 99
 for jumps in 0 1; do
     rm -rf "$T/run"
@@ -83,20 +87,20 @@ for jumps in 0 1; do
         END { for (t in depth) left += depth[t]; print wrong + 0, left + 0, (entered >= 8 * 6000 * 7) }')" "0 0 1" "each leave is that of the latest enter, and none is missing"
 done
 
-# A forked child goes on in what its parent was in.
+# A forked child goes on in the functions that its parent was in.
 rm -rf "$T/run"
 run 60 "$REGTRACE" run -quiet -o "$T/run" -functions '^r_' -- "$P" forks
 is "$status $(tr '\n' ' ' <<<"$out")" "0 0 +r_leaf 0 -r_leaf " "a program that forks ends well"
 is "$(for f in "$T"/run/rank-*.h5; do functions "$f" | wc -l; done | sort | tr '\n' ' ')" "2 4 " "and the child's functions are in its file"
 
-# Libraries: by their names, those that are loaded later too.
+# Functions of libraries, selected by the libraries' names, also if a library is loaded later.
 rm -rf "$T/run"
 run 60 "$REGTRACE" run -quiet -o "$T/run" -functions '^plugged$@plugin*;^r_nothing' -- "$P" plugin "$plugin"
 is "$status" 0 "functions of a library" || diag "$err"
 is "$(functions "$T/run" | sort | uniq -c | sed 's/^ *//' | tr '\n' ',')" "30 0 +plugged,30 0 -plugged," "by its name, each time that it is loaded"
 like "$err" 'REGTRACE_FUNCTIONS=\^r_nothing: no function has a name that it matches' "a pattern that matches nothing is said"
 
-# Depth, and names.
+# Depth and names.
 rm -rf "$T/run"
 run 60 "$REGTRACE" run -quiet -o "$T/run" -functions '^r_' -functions-depth 3 -- "$P" plain
 is "$(functions "$T/run" | awk '/\+/ { n++; if (n > most) most = n } /-/ { n-- } END { print most, n }')" "3 0" "-functions-depth 3 records three levels"
@@ -104,7 +108,7 @@ rm -rf "$T/run"
 run 60 "$REGTRACE" run -quiet -o "$T/run" -functions 'r_mixed\(|^Scope::' -- "$P" plain
 is "$(functions "$T/run" | sort -u | tr '\n' ' ')" "" "r_mixed( is no name of a function of C"
 
-# Between windows the text is as it was.
+# Between windows the code is as it was.
 cat >"$T/text.c" <<'END'
 #include <regtrace.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Probes that have been taken out, since nothing was armed any more, and what may come then: rest PART. Functions placed() that a jump fits in,
- * and short_one() that needs an int3, are called; prints how often each alarm of "precond:enter_func:placed" must have fired, one a
- * thread that has any chain. */
+ * Probes that have been removed because nothing was armed any more, and what may happen then: rest
+ * PART. Calls placed() and whole(), which a jump fits into. Prints how often the alarm
+ * "precond:enter_func:placed" must have fired: once in each thread that has a chain. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ __asm__(".text\n.p2align 4\n.globl placed\n.type placed,@function\n"
 long placed(long), whole(long);
 
 static volatile int stop, bad;
-static int threads = 1; /* that come to it */
+static int threads = 1; /* threads that call placed() */
 
 static void *once(void *p)
 {
@@ -48,7 +48,7 @@ static void compute(union sigval v)
             bad |= placed(i) != i + 1 || whole(i) != i + 0x1000;
 }
 
-/* Threads of glibc's own have all signals blocked. */
+/* glibc's own threads have all signals blocked. */
 static void timer(void)
 {
     struct sigevent e = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = compute};
@@ -66,7 +66,7 @@ static void timer(void)
     (void)usleep(100000);
 }
 
-/* A child's thread begins with its chains, though the child has recorded nothing. */
+/* A thread of a child begins with its chains, although the child has recorded nothing. */
 static void forked(void)
 {
     pid_t child = fork();
@@ -78,7 +78,7 @@ static void forked(void)
     threads++;
 }
 
-/* No file can be opened any more. */
+/* From here on no file can be opened. */
 static void files(void)
 {
     const struct rlimit none = {0, 0};
@@ -92,7 +92,8 @@ static void on_small(void)
 {
     bad |= placed(1) != 2;
 }
-/* Nobody knows how much room there is; what lies below is not the stack's. */
+/* Calls placed() on a stack whose size nobody knows. The memory below it, which is not the stack's,
+ * must not change. */
 static void small_stack(void)
 {
     static unsigned char below_and_stack[4096 + 8192];
@@ -107,7 +108,7 @@ static void small_stack(void)
         bad |= below_and_stack[i] != 0x5a;
 }
 
-/* By a system call that no library has seen, while another thread is amid a first call. */
+/* Forks by a system call that no library sees; each child calls placed(). */
 static void raw_forks(void)
 {
     for (int i = 0; i < 20; i++) {

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Probes that are out of the text while nothing is armed, and come back: nothing is missed and nobody is killed, whatever the program has done
-# meanwhile.
+# Probes that are removed from the code while nothing is armed, and come back: no alarm is missed
+# and nobody is killed, whatever the program has done in between.
 . "$(dirname "$0")/../lib.sh"
 P=$T/rest
 export XDG_CACHE_HOME=$T/cache
 [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
 cc -O2 -D_GNU_SOURCE -o "$P" "$REGTRACE_SOURCE/t/probes/rest.c" -ldl -pthread -lrt || exit 99
 
-# rests PART CHAINS: as many fire as the program says.
+# rests PART CHAINS [any]: checks that as many alarms fire as the program says. any: does not check
+# that number.
 rests() {
     rm -rf "$T/run"
     run 120 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="$2" LD_PRELOAD="$LIBREGTRACE" "$P" "$1"

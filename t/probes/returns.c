@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where functions with exit_func alarms return to: returns BYTE. Prints what is in the first byte there, by how they are called;
- * "same" where that is BYTE, which is told without it; and how often `told` was called. With
- * one more word a handler interrupts it: how often both were. */
+ * Return addresses of functions with exit_func alarms: returns BYTE [interrupted]. Prints for each
+ * kind of call the first byte at the return address, or "same" if it is as without a probe, for
+ * direct calls BYTE. Then prints how often `told` was called. Without arguments it prints BYTE.
+ * With a second argument a handler interrupts the calls: prints how often `told` and the handler
+ * were called. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,9 +12,9 @@
 
 #define PLAIN __attribute__((noinline, noclone))
 
-int plugged(int n); /* of a library */
+int plugged(int n); /* in a library */
 int plugged_within(int n);
-extern void *plugged_back; /* where it has returned to */
+extern void *plugged_back; /* its last return address */
 
 static volatile int sink;
 static void *back;
@@ -25,7 +27,7 @@ PLAIN int told(int n)
     return sink = n;
 }
 
-/* Somebody jumps to the second instruction behind the call: no jump fits. */
+/* A branch leads to the second instruction after the call, so no jump fits there. */
 int tight(int n);
 __asm__(".text\n.globl tight\n.type tight, @function\n"
         "tight: push %rbx\n	mov %edi, %ebx\n"
@@ -84,7 +86,7 @@ static void handle(int signo)
     sink = in_handler(signo) + 4;
 }
 
-/* A handler enters and leaves a function of its own at any moment of it. */
+/* At any moment of the calls, a handler enters and leaves its own function. */
 static int interrupted(void)
 {
     struct itimerval every = {{0, 100}, {0, 100}}, none = {{0, 0}, {0, 0}};

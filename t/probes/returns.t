@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Places that functions with exit_func alarms return to: jumps where direct calls are and one fits, in the program and in libraries, before
-# the first return; an int3 elsewhere, when it is met. Gone while nothing is armed.
+# Return addresses of functions with exit_func alarms. They get a jump before the first return if
+# the call is direct and a jump fits, in the program and in libraries. The others get an int3 when a
+# function returns there. All are removed while nothing is armed.
 . "$(dirname "$0")/../lib.sh"
 P=$T/returns
 export XDG_CACHE_HOME=$T/cache
@@ -26,7 +27,8 @@ for how in "-O2" "-O0" "-O2 -fno-plt -fcf-protection=full" "-O2 -no-pie -fno-pie
     cc $how -o "$P" "$REGTRACE_SOURCE/t/probes/returns.c" -L"$T" -lplugged -Wl,-rpath,"$T" -pthread || exit 99
     before=$("$P")
 
-    # places CONTROL [VARIABLE...]: what the program sees, and what fired.
+    # places CONTROL [VARIABLE...]: runs the program with these chains. Sets out to what the program
+    # sees, and logs what fired.
     places() {
         rm -rf "$T/run" "$T/log"
         run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="$1" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "${@:2}" "$P" "$before"
@@ -51,7 +53,7 @@ for how in "-O2" "-O0" "-O2 -fno-plt -fcf-protection=full" "-O2 -no-pie -fno-pie
     is "$(grep -c 'exit_func:told' "$T/log")" 5 "and each thread has had its exit"
 done
 
-# A name that is in no image that can be patched: callers are left alone as well.
+# A name that only images have which cannot be patched: callers are left alone as well.
 places 'precond:exit_func:pthread_create,repeat'
 is "$status $(sed -n 1p <<<"$out")" "0 direct same" "a function of the C library's: nothing is patched"
 done_testing

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Unwinds from each instruction that is neither the program's nor a library's it knows: the code of probes.
+ * Unwinds from each instruction that executes for a probe: in libregtrace, and in memory without a
+ * file.
  *
- * `unwind HOW LIBRARY`: runs itself with the library, steps through outer() -> middle() -> inner() -> leaf() by ptrace, and sends
- * a signal at each instruction of the library's text or of memory that is no file's. HOW trace: the handler looks at backtrace(3). throw: it
- * throws, and outer() catches. Prints how many instructions were tried in memory without a file, how many in the library, and how many went wrong. */
+ * unwind HOW LIBRARY: runs itself with the library preloaded, steps through outer() -> middle() ->
+ * inner() -> leaf() by ptrace, and sends a signal at each instruction in the library's text or in
+ * memory without a file. HOW trace: the handler checks backtrace(3). throw: the handler throws, and
+ * outer() catches. Prints how many instructions were tried in memory without a file and in the
+ * library, how many had the signal blocked, and how many went wrong. */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Each function lies in a section of its own, so that it is known where it begins and ends. */
+/* Puts each function into its own section, so that its begin and end are known. */
 #define IN(name) __attribute__((noinline, noclone, section(name "_text")))
 extern "C" {
 extern char __start_inner_text[], __stop_inner_text[], __start_middle_text[], __stop_middle_text[];
@@ -32,7 +35,8 @@ long inner(long x);
 long leaf(long x);
 }
 
-/* Entry: several instructions that move the stack pointer are displaced; called: a call is, place: one long instruction. */
+/* A probe at the entry displaces several instructions that move the stack pointer; a probe at
+ * `called` displaces a call; a probe at `place` displaces one long instruction. */
 asm(".pushsection inner_text, \"ax\", @progbits\n"
     ".globl inner, called, place\n"
     ".type inner, @function\n"
@@ -83,7 +87,7 @@ asm(".pushsection inner_text, \"ax\", @progbits\n"
 
 static bool throwing;
 static volatile long wrong, checked, destroyed;
-static volatile bool inside; /* of outer() */
+static volatile bool inside; /* inside outer() */
 
 struct Owner {
     long number;
@@ -116,7 +120,7 @@ static bool is_in(void *at, const char *from, const char *to)
 
 static void on_signal(int)
 {
-    /* Innermost first: where a function has returned to it is not there any more. */
+    /* Innermost first: after a function has returned it is not on the stack any more. */
     static char *const texts[][2] = {{__start_leaf_text, __stop_leaf_text},
                                      {__start_inner_text, __stop_inner_text},
                                      {__start_middle_text, __stop_middle_text},
@@ -134,7 +138,7 @@ static void on_signal(int)
     if (inside) {
         checked = checked + 1;
         wrong = wrong + !right;
-        /* Not where compiled code does not expect it: behind the call in middle(). */
+        /* Does not throw where compiled code does not expect it: after the call in middle(). */
         if (throwing && first <= INNER)
             throw 7;
     }
@@ -147,7 +151,7 @@ static void *wait_for_ever(void *)
     return nullptr;
 }
 
-/* Stops before each call and behind it. */
+/* Stops by SIGSTOP before each call of outer(), and at the end. */
 IN("main") static int traced(long times)
 {
     struct sigaction action = {};
@@ -179,7 +183,7 @@ IN("main") static int traced(long times)
     return sum == 0;
 }
 
-/* --- the one who steps ------------------------------------------------------------------------------------------------- */
+/* --- the tracer ------------------------------------------------------------------------------- */
 
 struct Range {
     uint64_t from, to;
@@ -228,7 +232,7 @@ static bool is_blocked(pid_t pid)
     return (mask >> (SIGUSR1 - 1) & 1) != 0;
 }
 
-/* Its next stop's signal; -1: it has ended. */
+/* Continues the process. Returns the signal of its next stop, or -1 if it has ended. */
 static int go(pid_t pid, __ptrace_request how, long signal)
 {
     int status;
@@ -245,14 +249,16 @@ static bool is_int3(pid_t pid, int signal)
     return signal == SIGTRAP && info.si_code == SI_KERNEL;
 }
 
-/* What it is to have of that: steps and stops are ours, and an int3 is its own. */
+/* Returns the signal to pass to the process, or 0: steps and stops are ours, but an int3 is the
+ * program's. */
 static int its_own(pid_t pid, int signal)
 {
     bool ours = signal == SIGSTOP || (signal == SIGTRAP && !is_int3(pid, signal));
     return ours ? 0 : signal;
 }
 
-/* One instruction, or one int3 and its handler: a step where SIGTRAP is blocked would take the handler away. */
+/* Executes one instruction, or one int3 and its handler. A step while SIGTRAP is blocked would
+ * remove the handler. */
 static int step(pid_t pid, int before)
 {
     int status, signal = its_own(pid, before);
@@ -267,7 +273,7 @@ static int step(pid_t pid, int before)
     return go(pid, PTRACE_SINGLESTEP, 0);
 }
 
-/* Until it stops by itself. */
+/* Runs until the process stops itself. Returns false if it ends before that. */
 static bool go_on(pid_t pid, int signal)
 {
     for (int got; (got = go(pid, PTRACE_CONT, signal)) > 0; signal = its_own(pid, got))
@@ -295,7 +301,7 @@ static int step_through(const char *how, const char *library, const char *self)
     size_t before = 1, after = 0;
     for (long round = 0; round < TIMES && after != before; round++) {
         before = round == 0 ? after - 1 : after;
-        uint64_t left = 0; /* a handler has just come back to it */
+        uint64_t left = 0; /* a handler has just returned to it */
         bool alive = true;
         for (int got = SIGTRAP; got != SIGSTOP && (got = step(pid, got)) > 0;) {
             uint64_t at = registers(pid).rip;
@@ -311,7 +317,8 @@ static int step_through(const char *how, const char *library, const char *self)
             if (tried[r->library].count(at) != 0)
                 continue;
             tried[r->library].insert(at);
-            /* From the handler's stop on it goes back to here; from the catch to the end of the round. */
+            /* From its stop in the handler the process returns here. If the handler throws, it goes
+             * on from the stop in the catch to the end of the round. */
             alive = go_on(pid, SIGUSR1);
             left = at;
             if (throws)

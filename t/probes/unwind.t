@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Signals at each instruction of ours that stands for the program's: backtrace(3), exceptions and gdb go through it as if it were not there.
+# Signals at each instruction of ours that stands for one of the program's: backtrace(3), exceptions
+# and gdb go through it as if it were not there.
 . "$(dirname "$0")/../lib.sh"
 export XDG_CACHE_HOME=$T/cache REGTRACE_DIR=$T/run
 [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
 c++ -g -O2 -fno-omit-frame-pointer -fnon-call-exceptions -fasynchronous-unwind-tables -o "$T/unwind" "$REGTRACE_SOURCE/t/probes/unwind.cc" -pthread || exit 99
 
-# unwinds LEAST WHAT: WHAT went right at that many instructions at least, and exceptions were caught.
+# unwinds LEAST WHAT: checks that unwinding goes right at LEAST instructions or more, and that
+# exceptions are caught. WHAT describes the probes.
 unwinds() {
     local least=$1 how wrong checked caught
     for how in trace throw; do
@@ -35,7 +37,8 @@ if ! command -v gdb >/dev/null || ! gdb -batch -ex 'python print(1)' >/dev/null 
     skip 4 "no gdb with Python"
     done_testing
 fi
-# Every frame from where the thread is to main, at every instruction from middle() on until it is back in outer().
+# gdb finds every frame from the thread's place to main, at every instruction from middle() on until
+# it is back in outer().
 cat >"$T/walk.py" <<'END'
 import gdb
 for line in ("set pagination off", "set confirm off", "handle SIGSTOP nostop noprint nopass", "break middle", "run", "delete"):
@@ -61,7 +64,7 @@ for control in start:enter_func:inner:count5000000000 precond:enter_func:leaf,re
     run 100 gdb -q -batch -nx -ex "set exec-wrapper env LD_PRELOAD=$LIBREGTRACE REGTRACE_CONTROL=$control" -x "$T/walk.py" --args "$T/unwind" traced
     like "$out" 'ours [1-9][0-9]* bad 0' "gdb finds the way out at every instruction: $control" || diag "$out $err"
 done
-# Stepping by lines goes into a function with a probe and out of it again.
+# Stepping by lines enters a function with a probe and leaves it again.
 cat >"$T/lines.c" <<'END'
 #include <stdlib.h>
 __attribute__((noinline)) int stepped(const char *text)

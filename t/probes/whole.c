@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Programs that use most of a library: whole libm, whole hdf5 FILE (compiled with -DWITH_HDF5). Print what they compute. */
+ * A program that uses most of a library: whole libm, or whole hdf5 FILE (compiled with
+ * -DWITH_HDF5). Prints what it computes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Long: every function of whole libraries at once, and every call, return and conditional branch of whole applications: the program
-# computes the same. Entries are counted by callgrind as well, which shares no code with us.
+# Long test: with probes at every function of whole libraries at once, and at every call, return and
+# conditional branch of whole applications, the program computes the same. callgrind, which shares
+# no code with the tool, counts the entries as well.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../run/hpcc.sh"
 P=$T/whole
@@ -13,17 +14,18 @@ cc -O1 -fno-builtin -DWITH_HDF5 -o "$P" "$REGTRACE_SOURCE/t/probes/whole.c" "${h
 
 library_of() { ldd "$P" | awk -v n="$1" 'index($1, n) == 1 {print $3}'; }
 
-# functions FILE PATTERN: names that its dynamic symbols have.
+# functions FILE PATTERN: prints the names of FILE's dynamic symbols that match.
 functions() { nm -D --defined-only "$1" | awk -v p="$2" '$2 ~ /[TWi]/ { sub(/@.*/, "", $3); if ($3 ~ p) print $3 }' | sort -u; }
 
-# counted: "COUNT NAME" of each function that callgrind saw called.
+# by_callgrind COMMAND...: prints "COUNT NAME" of each function that callgrind saw called.
 by_callgrind() {
     valgrind --tool=callgrind --callgrind-out-file="$T/callgrind" --compress-strings=no --compress-pos=no "$@" >"$T/grind.out" 2>"$T/grind.err" || return 1
     awk '/^cfn=/ { name = substr($0, 5); sub(/\047[0-9]+$/, "", name) } /^calls=/ { split(substr($0, 7), c, " "); n[name] += c[1] }
          END { for (f in n) print n[f], f }' "$T/callgrind" | sort -k 2
 }
 
-# library NAME PATTERN ARGUMENT...: all of its functions; those that callgrind names are entered as often as it says.
+# library NAME PATTERN ARGUMENT...: probes all functions of the library. Those that callgrind names
+# must be entered as often as it says.
 library() {
     local name=$1 pattern=$2 file compared
     shift 2
@@ -45,7 +47,8 @@ library() {
         skip "callgrind's counts" "no valgrind, or it does not run this"
         return
     fi
-    # Of one place many names are its names; callgrind has one. An indirect function's is that of what chooses.
+    # One place can have many names, of which callgrind has one. For an indirect function that is
+    # the name of its resolver.
     nm -D --defined-only "$file" | awk '$2 == "i" { print $3; sub(/@.*/, "", $3); print $3 }' | sort -u >chosen
     join -1 2 -2 2 -o 0,1.1,2.1 ours theirs | join -v 1 - chosen >both
     compared=$(wc -l <both)
@@ -85,7 +88,8 @@ for mpi in $(mpis); do
     done
 done
 
-# HPC Challenge, which is stripped and linked with Open MPI: by what its instructions are, and all functions of its libraries.
+# HPC Challenge, which is stripped and linked with Open MPI: probes at kinds of instructions, and
+# all functions of its libraries.
 whole_hpcc() {
     local name=$1
     shift

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes the recordings of this folder anew: record.sh INSTALLED SOURCE BUILD FOLDER. INSTALLED is a
-# regtrace that is installed, BUILD a build folder with the mini-applications, FOLDER does not exist
-# and gets one archive a recording.
+# Makes the recordings of this folder anew: record.sh INSTALLED SOURCE BUILD FOLDER. INSTALLED is an
+# installed regtrace, BUILD a build folder with the mini-applications. FOLDER must not exist and
+# gets one archive per recording.
 #
-# Programs and libraries are copied below /opt/recorded, and run without the user's environment, so
+# Programs and libraries are copied below /opt/recorded and run without the user's environment, so
 # that a recording names no path that exists where it is read: tools look up names in images, and
-# would find other ones there.
+# would find other images there.
 set -eu
 installed=$1 source=$2 build=$3 folder=$4
 place=/opt/recorded
@@ -26,7 +26,7 @@ copy_libraries sparse
 
 cp -r "$(ompi_info --path pkglibdir --parsable | sed 's/.*pkglibdir://')" plugins
 
-# record NAME OPTION... -- PROGRAM...
+# record NAME OPTION... -- PROGRAM...: makes the recording NAME and its archive.
 record() {
     env -i PATH=/usr/bin:/bin OMP_NUM_THREADS=2 LD_LIBRARY_PATH="$place/lib" \
         OMPI_MCA_mca_base_component_path="$place/plugins" OMPI_ALLOW_RUN_AS_ROOT=1 \

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the tools make of recordings that an older regtrace made is, byte for byte, what the regtrace
-# that made them printed. Each recording NAME.tar.xz has its outputs in NAME.out.xz, one after the
-# other under a line "== COMMAND". `recorded.t --write` writes these anew: where a change of an
-# output is meant, the commit says which and why. record.sh made the recordings.
+# The tools' outputs for recordings of an older regtrace are, byte for byte, what the regtrace that
+# made them printed. Each recording NAME.tar.xz has its outputs in NAME.out.xz, one after the other,
+# each under a line "== COMMAND". `recorded.t --write` writes these files anew. If a change of an
+# output is intended, the commit says which and why. record.sh made the recordings.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 
-# outputs NAME: runs all commands that fit this recording; prints each with what it wrote.
+# outputs NAME: runs all commands that fit this recording; prints each command with its output.
 outputs() {
     local name=$1 command
     grep "^$name " "$here/commands" | while read -r _ command; do

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Prints its open descriptors, children and signal masks, after something was recorded; then executes itself and prints them again. */
+ * Prints its open descriptors, children and signal masks after something was recorded; then
+ * executes itself and prints them again. */
 #include "share/include/regtrace.h"
 
 #include <dirent.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Emits numbered marks and logs each number after it was emitted, so that what a trace must hold is known.
+ * Emits numbered marks and logs each number after it was emitted, so that the expected contents of
+ * a trace are known.
  *
- * emit LOG [THREADS [EVENTS [PAUSE_US [BURST]]]]   default 1 thread, endless, a pause of 500 us after 200 events.
- * Thread k emits regtrace_mark_set(k, 1), (k, 2) ... and after each writes the number, 8 bytes, at offset 8 * k of LOG:
- * a page of the kernel, which a SIGKILL does not take back. With MPI (-DWITH_MPI) LOG gets ".RANK" appended and each
- * event is followed by a barrier on MPI_COMM_SELF. EVENTS 0 = endless. A line on stdout says the end. */
+ * emit LOG [THREADS [EVENTS [PAUSE_US [BURST]]]]: 1 thread by default, endless (EVENTS 0), with a
+ * pause of 500 us after 200 events. Thread k emits regtrace_mark_set(k, 1), (k, 2) ... and after
+ * each writes the number, 8 bytes, at offset 8 * k of LOG: a page of the kernel, which a SIGKILL
+ * does not take back. With MPI (-DWITH_MPI), LOG gets ".RANK" appended and a barrier on
+ * MPI_COMM_SELF follows each event. Prints a line on stdout at the end. */
 #include "share/include/regtrace.h"
 
 #include <fcntl.h>

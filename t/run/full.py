@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A full stream: with REGTRACE_FULL=drop events are dropped and counted, by default the program waits, 2 s at most."""
+"""A full stream: with REGTRACE_FULL=drop events are dropped and counted; by default the program
+waits, 2 s at most."""
 from harness import *
 import json
 
@@ -28,11 +29,12 @@ def end(name, child):
 
 
 def look(name, folder):
-    """Rows of the file: (marks, dropped, waits, seconds waited)."""
+    """Checks the rows of the file; returns (dropped, waits, seconds waited)."""
     tap.ok(settled(60), name + ": the writer closes")
     with open_plainly(os.path.join(folder, "rank-00000.h5")) as f:
         values, row = marks(f["events"][:], 0), f["threads"][:][0]
-        closing = int((f["windows"]["truncated"] != 0).sum())  # the window's closing record is dropped too where nobody drains
+        # Without a writer that drains, the record that closes the window is dropped, too.
+        closing = int((f["windows"]["truncated"] != 0).sum())
         seconds = float(waited(f)[0])
     tap.equal(len(values) + int(row["dropped"]) - closing, EVENTS, name + ": recorded and dropped are all events")
     tap.ok(bool(numpy.all(numpy.diff(values.astype(numpy.int64)) > 0)), name + ": those recorded are in order")
@@ -70,7 +72,7 @@ def wait_a_while():
         tap.equal(dropped, 0, "wait: nothing was dropped")
     tap.ok(waits > 0 and seconds > 0.5, "wait: the wait is counted", waits, seconds)
     tap.diag("wait: %d waits, %.2f s" % (waits, seconds))
-    # Where in time they were stands in the stream: one record each, unless a window's edge had to wait.
+    # The stream says when the waits were: one record each, unless the edge of a window had to wait.
     with open_plainly(os.path.join(folder, "rank-00000.h5")) as f:
         events, row = f["events"][:], f["threads"][0]
         told = events[events["code"] == WAITED]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of whole runs share: TAP, traced processes, and what rank files hold."""
+"""Shared by the tests of whole runs: TAP, traced processes, and the contents of rank files."""
 import os
 import random
 import signal
@@ -22,7 +22,7 @@ SCRATCH = os.environ["T"]
 
 
 def code(text):
-    """The code of an event from its three letters."""
+    """Returns the code of an event from its three letters."""
     return ord(text[0]) | ord(text[1]) << 8 | ord(text[2]) << 16
 
 
@@ -65,20 +65,20 @@ class Tap:
 
 
 def seed():
-    """Of a test's random choices: SEED, or the same each time, or a new one where ROUNDS are asked for."""
+    """Returns the seed of a test's random choices: SEED, else 1, or a new seed if ROUNDS is set."""
     return int(os.environ.get("SEED", random.randrange(10**9) if "ROUNDS" in os.environ else 1))
 
 
 def environment(folder, **more):
-    """The environment of a traced process."""
-    ours = ("REGTRACE_BUILD", "REGTRACE_SOURCE")  # the tests' own
+    """Returns the environment of a traced process."""
+    ours = ("REGTRACE_BUILD", "REGTRACE_SOURCE")  # variables of the tests themselves
     env = dict({k: v for k, v in os.environ.items() if k not in ours}, LD_PRELOAD=LIBRARY, REGTRACE_DIR=folder, REGTRACE_WRITER=WRITER, REGTRACE_SHM=SHM)
     env.update({k: str(v) for k, v in more.items()})
     return env
 
 
 def logged(path, threads=1):
-    """The last numbers that the emitting program logged, one a thread."""
+    """Returns the last number that each thread of the emitting program logged."""
     try:
         with open(path, "rb") as f:
             data = f.read(8 * threads)
@@ -89,12 +89,12 @@ def logged(path, threads=1):
 
 
 def streams():
-    """Stream files now in memory."""
+    """Returns the names of the stream files that are in memory now."""
     return [n for n in os.listdir(SHM) if n.startswith("regtrace")]
 
 
 def wait_until(condition, seconds):
-    """True as soon as condition() holds; False when it did not in time."""
+    """Returns True as soon as condition() holds; False if it does not hold in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -104,7 +104,7 @@ def wait_until(condition, seconds):
 
 
 def writers():
-    """Pids of writers of this test's streams, by their command lines and open files."""
+    """Returns the pids of writers of this test's streams, found by command lines and open files."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -118,7 +118,7 @@ def writers():
 
 
 def mpirun_line(mpi, ranks, variables, program):
-    """The command line; the variables reach the ranks alone."""
+    """Returns a command line whose variables reach the ranks alone."""
     if mpi == "openmpi":
         line = ["mpirun.openmpi", "--oversubscribe", "-np", str(ranks)]
         for k, v in variables.items():
@@ -131,7 +131,7 @@ def mpirun_line(mpi, ranks, variables, program):
 
 
 def traced(folder, **more):
-    """Variables of a traced run."""
+    """Returns the variables of a traced run."""
     return dict({"LD_PRELOAD": LIBRARY, "REGTRACE_DIR": folder, "REGTRACE_WRITER": WRITER}, **more)
 
 
@@ -145,40 +145,42 @@ def have_program(name, mpi):
 
 
 def settled(seconds=30):
-    """No stream and no writer of this test is left."""
+    """Waits until no stream and no writer of this test is left; returns whether that is so."""
     return wait_until(lambda: not streams() and not writers(), seconds)
 
 
 def tool(*words):
-    """A subcommand of regtrace: its completed process."""
+    """Runs a subcommand of regtrace; returns its completed process."""
     return subprocess.run([REGTRACE] + list(words), capture_output=True, text=True, timeout=120)
 
 
 def open_plainly(path):
-    """The file as any user opens it."""
+    """Opens the file as any user does."""
     return h5py.File(path, "r")
 
 
 def marks(events, mark_type):
-    """Values of regtrace_mark_set(mark_type, value), in file order."""
+    """Returns the values of regtrace_mark_set(mark_type, value), in file order."""
     chosen = (events["code"] == MARK_SET) & (events["a"] == mark_type)
     return events["b"][chosen]
 
 
 def waited(f):
-    """Seconds that each thread waited for the writer."""
+    """Returns the seconds that each thread waited for the writer."""
     c = f["calibration"][:]
     scale = (int(c[-1]["monotonic_ns"]) - int(c[0]["monotonic_ns"])) / (int(c[-1]["ticks"]) - int(c[0]["ticks"]))
     return f["threads"]["wait_ticks"] * scale / 1e9
 
 
 def may_drop(f):
-    """Was a writer without progress for 2 s, and so given up? Then events are dropped, and rightly; a crowded machine does that."""
+    """Returns whether a writer was without progress for 2 s, and so given up.
+
+    Events are then rightly dropped; a crowded machine causes that."""
     return int(f["threads"]["dropped"].sum()) > 0 and float(waited(f).max()) > 1.9
 
 
 def is_counting(values, at_least):
-    """Does the array read 1, 2, 3 ... to at_least or more? '' or what is wrong."""
+    """Returns '' if the array reads 1, 2, 3 ... to at_least or more, else what is wrong."""
     want = numpy.arange(1, len(values) + 1, dtype=numpy.uint64)
     if len(values) < at_least:
         return "%d events in the file, %d logged" % (len(values), at_least)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# HPC Challenge, a real program that we did not write: the same results and verifications, traced and bare.
+# HPC Challenge, a real program from elsewhere: the same results and verifications with and without
+# tracing.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/hpcc.sh"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A process killed with SIGKILL at a random moment: its file must open plainly and hold all that it had logged."""
+"""Kills a process by SIGKILL at a random moment: its file must open plainly and hold all that the
+process had logged."""
 from harness import *
 
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
@@ -9,7 +10,7 @@ choose = random.Random(SEED)
 
 
 def one_round(number):
-    """'' or what went wrong; and the number of events that were logged."""
+    """Runs a round; returns '' or what went wrong, and the number of events that were logged."""
     folder = os.path.join(SCRATCH, "k%d" % number)
     log = folder + ".log"
     threads = choose.choice([1, 1, 2, 5])

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Processes killed with SIGKILL at random moments, ROUNDS of them (default 20): nothing that was logged is lost.
+# Kills processes by SIGKILL at random moments, ROUNDS times (default 20): nothing that was logged
+# is lost.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/python.sh"
 run_python kill.py

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 200 processes killed with SIGKILL at random moments.
+# Long: kill.t with 200 processes.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/python.sh"
 export ROUNDS="${ROUNDS:-200}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One rank of an MPI job killed with SIGKILL at a random moment, which ends the job: every rank's file holds what it had logged."""
+"""Kills one rank of an MPI job by SIGKILL at a random moment, which ends the job: every rank's file
+holds what the rank had logged."""
 from harness import *
 
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
@@ -10,7 +11,7 @@ choose = random.Random(SEED)
 
 
 def ranks_of(program, log):
-    """Pids of the job's ranks."""
+    """Returns the pids of the job's ranks."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 40 ranks of jobs under each MPI killed with SIGKILL at random moments.
+# Long: kill_ranks.t with 40 jobs under each MPI.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/python.sh"
 export ROUNDS="${ROUNDS:-40}"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The writer killed with SIGKILL at a random moment: the program goes on, one message, and `regtrace recover` gets the rest."""
+"""Kills the writer by SIGKILL at a random moment: the program goes on, logs one message, and
+`regtrace recover` gets the rest."""
 from harness import *
 
 ROUNDS = int(os.environ.get("ROUNDS", "8"))
 SEED = seed()
-FEW, MANY = 40000, 2000000  # events after the kill: what the stream holds, and more than it holds
+FEW, MANY = 40000, 2000000  # events after the kill: fewer and more than the stream holds
 tap = Tap()
 choose = random.Random(SEED)
 
@@ -15,7 +16,7 @@ def thread_row(f, thread):
 
 
 def look(folder, threads, events, at_kill):
-    """'' or what is wrong with the recovered file."""
+    """Returns '' or what is wrong with the recovered file."""
     with open_plainly(os.path.join(folder, "rank-00000.h5")) as f:
         all_events = f["events"][:]
         for t in range(threads):
@@ -31,7 +32,8 @@ def look(folder, threads, events, at_kill):
                 return "thread %d: events twice or invented" % t
         missing = threads * events - int(sum(len(marks(all_events, t)) for t in range(threads)))
         counted = int(f["threads"]["dropped"].sum())
-        closing = int((f["windows"]["truncated"] != 0).sum())  # records of closing windows are dropped as well then
+        # Then the records of closing windows are dropped as well.
+        closing = int((f["windows"]["truncated"] != 0).sum())
         if not missing <= counted <= missing + closing:
             return "%d events and %d closing records are missing, %d are counted as dropped" % (missing, closing, counted)
     return ""

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Writers killed with SIGKILL at random moments, ROUNDS of them (default 8).
+# Kills writers by SIGKILL at random moments, ROUNDS times (default 8).
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/python.sh"
 run_python kill_writer.py

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 60 writers killed with SIGKILL at random moments.
+# Long: kill_writer.t with 60 writers.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/python.sh"
 export ROUNDS="${ROUNDS:-60}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is left of us: no process, no stream, no temporary file, and nothing that the program could see or inherit."""
+"""Checks what regtrace leaves: no process, no stream, no temporary file, and nothing that the
+program could see or inherit."""
 import glob
 
 from harness import *
@@ -8,7 +9,7 @@ tap = Tap()
 
 
 def strangers(folder):
-    """Files in a run's folder that are neither results nor the log."""
+    """Returns the files in a run's folder that are neither results nor the log."""
     found = []
     for where, _, names in os.walk(folder):
         for name in names:
@@ -21,7 +22,7 @@ def strangers(folder):
 
 
 def processes_of(folder):
-    """Processes that have this run in their environment or command line."""
+    """Returns the processes that have this run in their environment or command line."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -56,7 +57,8 @@ for mpi in ("openmpi", "mpich"):
         else:
             tap.skip("%s, %s" % (way, mpi), "endings was not built for it")
 
-# Killed before anything was recorded: the folder goes too. One that was there before, or where somebody still is, stays.
+# SIGKILL before anything was recorded: the folder goes, too. A folder that was there before stays,
+# and so does a folder that another process still uses.
 waiting = {"REGTRACE_CONTROL": "start:interactive,stop:interactive"}
 
 

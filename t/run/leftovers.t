@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What is left after runs, and what the program can see of us.
+# What regtrace leaves after runs, and what the program can see of regtrace.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/python.sh"
 run_python leftovers.py

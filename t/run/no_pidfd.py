@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where pidfd_open is missing (old kernels, seccomp, valgrind) the writer still sees the end of its process, and no end too early."""
+"""Without pidfd_open (old kernels, seccomp, valgrind), the writer still sees the end of its
+process, and does not see it too early."""
 import glob
 
 from harness import *
@@ -16,7 +17,7 @@ def start(name, *program, **more):
 
 
 def reasons(folder):
-    """How each file of the run ended, for those that open plainly."""
+    """Returns how each file of the run ended, for those that open plainly."""
     found = {}
     for path in sorted(glob.glob(folder + "/rank-*.h5")):
         with open_plainly(path) as f:
@@ -41,7 +42,8 @@ def held(folder, thread=0):
 
 
 def killed(reap):
-    """Killed while it records; where `reap` is false it stays a zombie until the file is closed."""
+    """Kills a process while it records; if `reap` is false, it stays a zombie until the file is
+    closed."""
     name = "killed" if reap else "zombie"
     log = os.path.join(SCRATCH, name + ".log")
     folder, child = start(name, PROGRAMS + "/emit.plain", log, "2", "0", "500", "100")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ends, and what is no end, of a process: owner headless|orphan|reexec.
- * headless: the main thread ends first, another records on. orphan: a child lives on and holds whatever it inherited.
- * reexec: the program records, and is replaced by itself, which records too. */
+ * A process that ends, or seems to end: owner headless|orphan|reexec.
+ *   headless  the main thread ends first; another thread goes on recording
+ *   orphan    a child lives on and holds whatever it inherited
+ *   reexec    the program records, then executes itself, and records again */
 #include "share/include/regtrace.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@
 static void *later(void *unused)
 {
     (void)unused;
-    usleep(700000); /* the writer looks more than ten times */
+    usleep(700000); /* the writer looks more than ten times meanwhile */
     for (long i = 1; i <= 100; i++)
         regtrace_mark_set(0, i);
     printf("recorded\n");

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Tests of whole runs that are written in Python: lib.sh makes the scratch folders and removes them, the script prints TAP.
+# run_python SCRIPT [ARGUMENT]...: runs a test of whole runs that is written in Python. lib.sh makes
+# the scratch folders and removes them; the script prints TAP.
 run_python() {
     [ "$PYTHON" != no ] || skip_all "no python3 with h5py"
     export T PYTHONDONTWRITEBYTECODE=1

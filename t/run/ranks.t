@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# From 1 to 64 ranks on this machine: output and status are the same with and without tracing, and every rank has its file.
+# From 1 to 64 ranks on this machine: output and status are the same with and without tracing, and
+# every rank has a file.
 . "$(dirname "$0")/../lib.sh"
 
 [ -n "$(mpis)" ] || skip_all "no MPI"
 control='start:pcontrol:solve,stop:pcontrol:solved,repeat'
 
-# compare MPI RANKS APP [ARGUMENT]...
+# compare MPI RANKS APP [ARGUMENT]...: compares APP with and without tracing.
 compare() {
     local mpi=$1 ranks=$2 app=$3 folder
     local name="$3, $2 ranks, $1"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Shared memory full, small and absent: the program runs as it does without us, and the log says what was not recorded.
+# Shared memory that is full, small or absent: the program runs as it does without tracing, and the
+# log says what was not recorded.
 . "$(dirname "$0")/../lib.sh"
 
 mpi=$(mpis | head -n 1)
@@ -20,7 +21,7 @@ is "$(wc -l <"$T/run.absent/regtrace.log")" 2 "absent: one line a rank"
 is "$(find "$T/run.absent" -name '*.h5')" "" "absent: no file that looks like a result"
 unlike "$err" 'regtrace' "absent: nothing on stderr"
 
-# small, full: a memory file system of our own
+# small, full: a tmpfs of the test
 mkdir "$T/tmpfs"
 if [ "$(id -u)" != 0 ] || ! mount -t tmpfs -o size=1m none "$T/tmpfs" 2>/dev/null; then
     skip "small shared memory" "needs root and mount"

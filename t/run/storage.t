@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Folders that cannot be written, vanish, or fill up while the program runs: one message, and the program goes on.
+# Folders that are not writable, vanish, or fill up while the program runs: one message, and the
+# program goes on.
 . "$(dirname "$0")/../lib.sh"
 
 mpi=$(mpis | head -n 1)
@@ -10,7 +11,7 @@ leaves_streams=1 # where a disk was full, `regtrace recover` would need them
 run 300 mpirun_for "$mpi" 2 "$APPS/stencil.$mpi"
 bare=$status/$out
 
-# A folder whose parent cannot be written: for root, a read-only mount.
+# A folder whose parent is not writable: for root, a read-only mount.
 mkdir "$T/disk"
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=200k none "$T/disk" 2>/dev/null; then
     trap 'umount "$T/disk"; rt_cleanup' EXIT

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Real programs while values are captured: the mini-applications and HPC Challenge do what they do untraced, under each MPI, and values
-# are listed. REGTRACE_TEST_ALL: each with more plug-ins, and HPC Challenge.
+# Real programs while values are captured: the mini-applications and HPC Challenge do what they do
+# without tracing, under each MPI, and values are listed. REGTRACE_TEST_ALL: each with more
+# plug-ins, and HPC Challenge.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/hpcc.sh"
 [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ] || skip_all "values are for x86-64 with Zydis"
 [ -n "$(mpis)" ] || skip_all "no MPI"
 [ "$PYTHON" != no ] || PYTHON=python3
 
-# By the kernel's timer for events where this machine lets us, else by that of CPU time.
+# Samples by the kernel's event timer if this machine permits it, else by the timer of CPU time.
 often=task-clock:250000
 "$REGTRACE" run -o "$T/try" -values vp-addr -values-sample $often -- true >"$T/said" 2>&1 || often=cpu:1ms
 ways=('vp-classic 16') size=1000 limit=900
@@ -16,10 +17,11 @@ if [ -n "${REGTRACE_TEST_ALL:-}" ]; then
     ways=('vp-classic 1' 'vp-classic 16' 'vp-addr 64' 'vp-args 16')
 fi
 
-# captured FOLDER: how many samples `regtrace values` lists.
+# captured FOLDER: prints how many samples `regtrace values` lists.
 captured() { "$REGTRACE" values "$1" 2>/dev/null | sed -n 's/^Values of [^:]*: \([0-9]*\) samples.*/\1/p'; }
 
-# compare MPI RANKS NAME PROGRAM [ARGUMENT]...: adds to $samples.
+# compare MPI RANKS NAME PROGRAM [ARGUMENT]...: compares PROGRAM with and without tracing; adds its
+# samples to $samples.
 compare() {
     local mpi=$1 ranks=$2 name="$3, $2 ranks, $1" bare way plugin follow folder
     shift 3
@@ -52,10 +54,10 @@ for mpi in openmpi mpich; do
     ok $? "$mpi: values of mini-applications are listed ($samples samples, by $often)"
 done
 
-# Some minutes: for check-long.
+# The rest takes some minutes: only for check-long.
 [ -n "${REGTRACE_TEST_ALL:-}" ] || { done_testing; exit; }
 
-# hpcc_here FOLDER MPI RANKS...: in a folder of its own.
+# hpcc_here FOLDER MPI RANKS...: runs in FOLDER.
 hpcc_here() {
     cd "$T/$1" || return 99
     shift

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Bugs that DynamoRIO and ChampSim have had with windows, each as a test that ours are without. Numbers are those of their issues.
-# What is recorded is read with h5py alone; the program knows what it did. (ChampSim #455 is in t/controller/automaton.c as well, and
-# instruction counts in t/lab/inside/count.sh.)
+# Bugs that DynamoRIO and ChampSim have had with windows: each test shows that regtrace does not
+# have the bug. The numbers are those of their issues. The test reads recordings with h5py alone;
+# the program knows what it did. (t/controller/automaton.c also tests ChampSim #455, and
+# t/lab/inside/count.sh instruction counts.)
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
@@ -55,7 +56,8 @@ int main(int argc, char **argv)
 END
 cc -I"$REGTRACE_SOURCE/share/include" -o windows windows.c -pthread
 
-# holds NAME DIR EXPRESSION: of the one rank file's tables, with names of codes.
+# holds NAME DIR EXPRESSION: the expression is true of the tables of the only rank file, with names
+# of codes.
 holds() {
     "$PYTHON" - "$2" "$3" >"$T/holds.out" 2>&1 <<'END'
 import glob, sys, h5py, numpy as np
@@ -77,7 +79,7 @@ END
 run 60 env REGTRACE_DEFAULT_START=0 REGTRACE_DIR="$T/many" LD_PRELOAD="$LIBREGTRACE" ./windows 3000
 is "$status|$out" '0|3000' 'a program with 3000 short windows'
 
-# 6104: the first buffer of a window had the time stamp of the window before.
+# 6104: the first buffer of a window had the time stamp of the previous window.
 holds '#6104: no event of a window is older than its window' "$T/many" \
     'all((lambda c: c.min() == w["start_clock"] and c.max() == w["stop_clock"])(events["clock"][events["window"] == w["ordinal"]])
      for w in windows)'
@@ -99,7 +101,7 @@ for i in range(3):
 holds '#6245: a last window that the end of the program closes is there too' "$T/open" \
     'len(windows) == 3 and windows[2]["reason"] == 1 and [int(e["window"]) for e in region("in")] == [0, 1, 2]'
 
-# 5487: thousands of files, and headers twice.
+# 5487: there were thousands of files, and headers appeared twice.
 is "$(find many -maxdepth 1 -name '*.h5' | sort | xargs)" 'many/rank-00000.h5 many/regtrace.h5' '#5487: one file for 3000 windows, and the index'
 holds '#5487: each window is opened and closed once' "$T/many" \
     '(named == "EV_WINDOW_OPEN").sum() == (named == "EV_WINDOW_CLOSE").sum() == len(windows) == len(set(windows["ordinal"])) == 3000'
@@ -113,7 +115,7 @@ n = len(h5py.File("many/rank-00000.h5")["calibration"])
 print([n if sys.argv[1] == "calibration" else 1])' $table)" "#5487: /$table of a split window stands in it once"
 done
 
-# 7960: footers twice, of threads that end as a window does.
+# 7960: footers appeared twice, for threads that end at the same time as a window.
 run 120 env REGTRACE_DEFAULT_START=0 REGTRACE_DIR="$T/threads" LD_PRELOAD="$LIBREGTRACE" ./windows 300 threads
 is "$status|$out" '0|300' 'threads that come and go at the edges of 300 windows'
 holds '#7960: a row and an end for each thread' "$T/threads" \
@@ -125,14 +127,16 @@ holds '#7960: threads that ended in a window did so' "$T/threads" '(windows["rea
 run 60 "$REGTRACE" check threads
 is "$status" 0 'and all else holds' || diag "$out"
 
-# 7524: whether to count at all was told by the first threshold alone. A later one that needs a counter is seen before the start.
+# 7524: only the first threshold decided whether to count at all. regtrace sees before the start
+# that a later threshold needs a counter.
 run 60 "$REGTRACE" run -pmu none -control start:pcontrol:solve,stop:pcontrol:solved,start:icount:5,stop:icount:5 -- ./windows
 is "$status|$out" '2|' '#7524: an icount anywhere in a chain needs the counter'
 like "$err" 'icount is not available: REGTRACE_PMU .option -pmu. is none' 'which is said'
 run 60 "$REGTRACE" run -pmu none -control start:pcontrol:a,stop:pcontrol:b -control start:pcontrol:c,stop:icount:7 -- ./windows
 is "$status|$out" '2|' '#7524: in any chain'
 
-# 7769, 4948: an instruction with REP was counted at each turn, so that windows lay elsewhere than perf stat says.
+# 7769, 4948: an instruction with REP was counted at each iteration, so that windows were not where
+# perf stat says.
 cat >rep.c <<'END'
 #include <stdlib.h>
 int main(void)

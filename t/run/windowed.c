@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Phases between MPI_Pcontrol calls, with marks and MPI calls in and between them, all noted in a log of its own.
+ * Phases between MPI_Pcontrol calls, with marks and MPI calls in and between them; logs everything
+ * that it does.
  *
- * windowed LOG [PHASES]   LOG.RANK gets a line for each thing done, in order: "P solve", "P solved", "P extra", "M <number>" (a
- * mark of type 3), "A" (MPI_Allreduce), "B" (MPI_Barrier on self). How many of each differs by rank and phase. */
+ * windowed LOG [PHASES]: LOG.RANK gets a line for each action, in order: "P solve", "P solved", "P
+ * extra", "M <number>" (a mark of type 3), "A" (MPI_Allreduce), "B" (MPI_Barrier on self). How many
+ * of each there are differs by rank and phase. */
 #include "share/include/regtrace.h"
 
 #include <mpi.h>

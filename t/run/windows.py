@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows by MPI_Pcontrol on 4 ranks: ordinals, edges and contents are what the program's own log says."""
+"""Windows by MPI_Pcontrol on 4 ranks: compares ordinals, edges and contents with the program's own
+log."""
 from harness import *
 
 RANKS = 4
@@ -14,7 +15,8 @@ def actions(path):
 
 
 def contents(log, spans):
-    """For each (first, last) span of the log: the marks, the number of sums and of barriers."""
+    """Returns for each (first, last) span of the log: the marks, and the number of sums and of
+    barriers."""
     found = []
     for first, last in spans:
         part = log[first:last]
@@ -40,7 +42,7 @@ def even_ranks(log, rank):
 
 
 def then_extra(log, rank):
-    """Chain a: one phase; chain b, when a is over: from the next `extra` to the next `solve`."""
+    """Chain a: one phase. Chain b, after a: from the next `extra` to the next `solve`."""
     phase = every_phase(log, rank)[0]
     start = next(i for i in places(log, "extra") if i > phase[1])
     stop = next(i for i in places(log, "solve") if i > start)
@@ -52,13 +54,13 @@ def twice(log, rank):
 
 
 def second_of_precond(log, rank):
-    """precond at the first `extra`, then one phase."""
+    """precond fires at the first `extra`; then one phase follows."""
     first = places(log, "extra")[0]
     return [p for p in every_phase(log, rank) if p[0] > first][:1]
 
 
 def open_end(log, rank):
-    """A start without a stop: to the end of the program."""
+    """A start without a stop: the window lasts to the end of the program."""
     return [(places(log, "solve")[3], len(log))]
 
 
@@ -83,13 +85,14 @@ def function_codes(f, name):
 
 
 def calls(f, events, name):
-    """Enter events of one MPI function."""
+    """Counts the enter events of one MPI function."""
     codes = [c for c in function_codes(f, name) if chr((c >> 8) & 255) in "EeB"]
     return int(numpy.isin(events["code"], codes).sum())
 
 
 def recorded(f):
-    """Contents of each window of the main thread, in the order of ordinals; and the windows' rows."""
+    """Returns the contents of each window of the main thread in the order of ordinals, the windows'
+    rows, and the thread's events."""
     events, windows = f["events"][:], f["windows"][:]
     events = events[events["thread"] == 0]
     windows = windows[windows["thread"] == 0]

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Runs a program in which system calls are missing (ENOSYS), as on an older kernel: without NUMBER[,NUMBER...] PROGRAM [ARGUMENT]... */
+ * Runs a program for which system calls are missing (ENOSYS), as on an older kernel.
+ *
+ * without NUMBER[,NUMBER...] PROGRAM [ARGUMENT]... */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

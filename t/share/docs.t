@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The documents keep their word: the tutorial's commands run as printed, the Python in the pages runs, links lead somewhere.
+# The documents are true: the tutorial's commands run as printed, the Python in the pages runs, and
+# links lead to files.
 # shellcheck source=t/lib.sh disable=SC2317  # functions are called through ok_run
 . "$(dirname "$0")/../lib.sh"
 doc=$REGTRACE_SOURCE/share/doc
 export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib
 
-# blocks PAGE LANGUAGE: the fenced blocks of that language, one behind the other.
+# blocks PAGE LANGUAGE: prints the fenced blocks of that language, one after the other.
 blocks() {
     awk -v start="^\`\`\`$2\$" '$0 ~ start { inside = 1; next } /^```/ { inside = 0 } inside' "$doc/$1"
 }
 
-# Links between pages; those made by the build are looked for there.
+# Links between pages. Pages that the build makes are in the build folder.
 broken=$(cd "$doc" && grep -o ']([^)#]*)' ./*.md "$REGTRACE_SOURCE"/*.md 2>/dev/null | while IFS= read -r line; do
     page=${line%%:*} link=${line#*:](}
     link=${link%)}
@@ -21,7 +22,7 @@ broken=$(cd "$doc" && grep -o ']([^)#]*)' ./*.md "$REGTRACE_SOURCE"/*.md 2>/dev/
 done)
 is "$broken" "" "links lead to files"
 
-# The tutorial as printed, installed paths replaced by those of the build.
+# The tutorial as printed, with the build's paths in place of the installed ones.
 mpi=$(mpis | head -n 1)
 have_python=0
 [ -n "$PYTHON" ] && [ "$PYTHON" != no ] && have_python=1
@@ -29,7 +30,7 @@ if [ -n "$mpi" ]; then
     mkdir "$T/bin" "$T/tutorial"
     ln -s "$(command -v mpirun.openmpi)" "$T/bin/mpirun"
     ln -s "$REGTRACE" "$T/bin/regtrace"
-    # No first block: it installs. No plots where Python lacks what they need.
+    # Skips the first block, which installs; skips plots if Python lacks what they need.
     blocks tutorial.md sh | sed -e '1,/^mpicc/d' -e "s#/usr/local/lib/libregtrace.so#$LIBREGTRACE#" \
         -e "s#/usr/local/share/regtrace/examples#$PYTHON $REGTRACE_SOURCE/share/examples#" >"$T/tutorial.sh"
     [ $have_python = 1 ] || sed -i '/examples/d' "$T/tutorial.sh"
@@ -55,7 +56,7 @@ if [ $have_python = 1 ]; then
         read_it() { (cd "$T/tutorial" && PYTHONPATH=$REGTRACE_SOURCE/share/python "$PYTHON" -W error::SyntaxWarning "$T/$page.py"); }
         ok_run "the Python of $page runs" read_it
     done
-    # The columns that python.md lists are those that there are.
+    # python.md lists the columns that exist.
     ok_run "python.md lists the columns" env PYTHONPATH="$REGTRACE_SOURCE/share/python" "$PYTHON" - "$doc/python.md" "$T/tutorial/phases" <<'COLUMNS'
 import re, sys, regtrace
 run = regtrace.open(sys.argv[2])
@@ -80,7 +81,7 @@ else
     skip "the Python of the pages" "no Python with h5py, pandas and matplotlib"
 fi
 
-# C and Fortran of the tutorial.
+# The C and the Fortran of the tutorial.
 { echo '#include <regtrace.h>'; echo 'int main(void) {'; blocks tutorial.md c; echo 'return 0; }'; } >"$T/calls.c"
 ok_run "the tutorial's C compiles" gcc -Wall -Werror -I"$REGTRACE_SOURCE/share/include" -o "$T/calls" "$T/calls.c"
 if command -v gfortran >/dev/null; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The example analyses on a run made by hand: right numbers, plots with something in them, and errors that help.
+# The example analyses on a run made by hand: right numbers, plots that are not empty, and helpful
+# errors.
 # shellcheck source=t/lib.sh
 . "$(dirname "$0")/../lib.sh"
 case $PYTHON in "" | no) skip_all "no Python with h5py, pandas and matplotlib" ;; esac
@@ -9,7 +10,8 @@ examples=$REGTRACE_SOURCE/share/examples
 export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib
 unset PYTHONPATH
 
-# picture FILE NAME COLOUR...: a picture of some size in which each colour (hex) covers at least one pixel in 2000.
+# picture FILE NAME COLOUR...: FILE is a large enough picture in which each colour (hex) covers at
+# least one pixel in 2000.
 picture() {
     local file=$1 name=$2
     shift 2
@@ -31,7 +33,8 @@ ok_run "a run of 4 ranks is made by hand" "$PYTHON" "$here/synthetic.py" "$T/run
 
 run 60 "$PYTHON" "$examples/mpi_profile.py" "$T/run" -o "$T/profile.png"
 is "$status|$err" "0|" "mpi_profile succeeds silently"
-# 3 windows of 5 rounds, 4 ranks; Send 0.1 ms, Recv 0.2 ms, Barrier 0.25 ms but 0.05 ms on rank 1.
+# 3 windows of 5 rounds on 4 ranks. Send takes 0.1 ms, Recv 0.2 ms, Barrier 0.25 ms, but 0.05 ms on
+# rank 1.
 like "$out" '^MPI_Send +60 +0\.006 +0\.0015 +0\.0015 +0 +1$' "time in MPI_Send as made"
 like "$out" '^MPI_Recv +60 +0\.012 +0\.003 +0\.003 +0 +1$' "time in MPI_Recv as made"
 like "$out" '^MPI_Barrier +60 +0\.012 +0\.003 +0\.00375 +0 +1\.25$' "time in MPI_Barrier and its imbalance as made"
@@ -58,7 +61,7 @@ for script in mpi_profile window_timeline; do
     is "$status" 1 "$script: a window that is not there is an error"
     unlike "$err" 'Traceback' "$script: and says so without a traceback"
 done
-# A Python that lacks what they need (-S: no site packages).
+# A Python without the packages that they need (-S: no site packages).
 run 30 "$PYTHON" -S "$examples/mpi_profile.py" "$T/run"
 is "$status|$out" "1|" "a Python without matplotlib is an error"
 like "$err" '^mpi_profile: .* has no matplotlib: install python3-h5py' "and the remedy is named"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rank files written by hand with h5py after share/doc/schema.md, with known contents: no code of the writer is used."""
+"""Writes rank files with h5py after share/doc/schema.md, with known contents, without any code of
+the writer."""
 
 import os
 
@@ -8,7 +9,7 @@ import numpy as np
 
 
 def utf8(width):
-    """UTF-8, as the writer has it: HDF5 does not convert ASCII to it."""
+    """Returns the UTF-8 type that the writer uses: HDF5 does not convert ASCII to it."""
     return h5py.string_dtype("utf-8", width)
 
 
@@ -45,12 +46,13 @@ CUT, NESTED, FORTRAN = 0x04, 0x10, 0x20
 
 
 def code(text, value=None):
-    """A code from its letters: code("RW[") or code("ME", 17)."""
+    """Returns a code from its letters: code("RW[") or code("ME", 17)."""
     value = ord(text[2]) if value is None else value
     return ord(text[0]) | ord(text[1]) << 8 | value << 16
 
 
-# Numbers of functions as this hand-made file has them: one needs no category of its own, two do.
+# Function numbers in these files. Each 256 numbers have another category: WAIT is in the second,
+# LARGE in the third.
 SEND, RECV, BARRIER, WAIT, LARGE = 7, 8, 9, 300, 513
 NAMES = {SEND: "MPI_Send", RECV: "MPI_Recv", BARRIER: "MPI_Barrier", WAIT: "MPI_Wait", LARGE: "MPI_Send_c"}
 
@@ -69,7 +71,7 @@ def event(clock, code_, thread=0, window=0, a=0, b=0, flags=0, cpu=1):
 
 
 def tail_row(row, e):
-    """A row of /tail for an event, with its check: plain integers, one at a time."""
+    """Returns a row of /tail for an event, with its check, in plain integers."""
     clock, code_, thread, window_, cpu, flags, a, b = (int(v) for v in e.item())
     total = 1
     for word in (row, clock, code_ + thread % 2**32 * 2**32, window_ % 2**32 + cpu * 2**32 + flags * 2**48, a, b):
@@ -115,7 +117,9 @@ def rows(list_, dtype):
 
 
 def barriers_on_comms(rank):
-    """Barriers of three ranks on the communicators of comm_rows(), one behind the other: enter and leave of those of the rank."""
+    """Yields the enters and leaves of this rank's barriers.
+
+    Three ranks call barriers on the communicators of comm_rows(), one after the other."""
     none = peer_tag(ABSENT, ABSENT)
     made = [(1, [(2000, 3000), (2400, 3000), (2200, 3000)]), ((5, 0, 7), [(4000, 4700), None, (4600, 4700)]),
             (6, [(5000, 5900), (5800, 5900), None]), (8, [(6000, 6900), (6800, 6900), None]),
@@ -130,8 +134,13 @@ def barriers_on_comms(rank):
 
 
 def comm_rows(rank):
-    """5, of rank 2 called 7: ranks 0 and 2; 6: nobody knows which; 8: of three ranks; 9: both say that they are its rank 0; 10: rank 0 and, as
-    the other group, ranks 1 and 2."""
+    """Returns the rows of /comms of a rank.
+
+    - 5 (7 on rank 2): ranks 0 and 2
+    - 6: unknown ranks
+    - 8: three ranks
+    - 9: two ranks that both claim to be its rank 0
+    - 10: rank 0 and, as the other group, ranks 1 and 2"""
     rows = [(1, rank, 3, 11, 0), *{0: [(5, 0, 2, 77, 0)], 1: [], 2: [(7, 1, 2, 77, 0)]}[rank]]
     if rank < 2:
         rows += [(6, rank, 2, 0, 0), (8, rank, 3, 88, 0), (9, 0, 2, 99, 0)]
@@ -141,8 +150,10 @@ def comm_rows(rank):
 
 def write(path, rank=0, size=1, events=(), tail=(), windows=(), threads=(), fired=(), alarms=(), losses=(), comms=(),
           strings=(), start_ticks=1000, attributes=None, live=False, tail_type=TAIL):  # fmt: skip
-    """A rank file. ticks t are TICK_NS * (t - start_ticks) ns after 5,000,000,000 on CLOCK_MONOTONIC. `live`: leaves the
-    file open for SWMR writing and returns it."""
+    """Writes a rank file.
+
+    Tick t is TICK_NS * (t - start_ticks) ns after 5,000,000,000 on CLOCK_MONOTONIC. `live`: leaves
+    the file open for SWMR writing and returns it."""
     heap, index = b"", []
     for i, text in enumerate(strings, start=1):
         index.append((i, len(text.encode()), len(heap)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every named call once, for t/share/named_calls.t; valid C90 and C++98. */
+ * Makes every named call once, for t/share/named_calls.t; valid C90 and C++98. */
 #include <stdio.h>
 
 #include "regtrace.h"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace.h and regtrace.f90: clean for strict compilers, nothing without the library, every call with it, however linked.
+# regtrace.h and regtrace.f90: strict compilers do not complain, nothing happens without the
+# library, and every call arrives with it, no matter how the program is linked.
 # shellcheck source=t/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -20,10 +21,11 @@ stop 1
 fire 4 3 1
 fire 10 -1 0'
 
-# The stand-in is loaded like the library.
+# The stand-in is loaded as the library is.
 gcc -shared -fPIC -I"$include" -o "$T/log.so" "$here/named_calls_log.c" || exit 99
 
-# try NAME COMPILER ARGUMENT...: compiles without a word, does nothing alone, all calls arrive when preloaded.
+# try NAME COMPILER ARGUMENT...: compiles without a message, does nothing alone, and every call
+# arrives if the stand-in is preloaded.
 try() {
     local name=$1 said
     shift
@@ -51,7 +53,7 @@ for std in c++98 c++20; do
         try "$compiler -std=$std" $compiler -x c++ -std=$std "${strict[@]}" "$here/named_calls.c"
     done
 done
-# They are no functions of the program's.
+# -finstrument-functions does not instrument the named calls as functions of the program.
 printf '#include <regtrace.h>\nint main(void) { regtrace_region_begin("a"); regtrace_region_end("a"); return 0; }\n' >"$T/plain.c"
 for compiler in gcc clang; do
     command -v $compiler >/dev/null || { skip "$compiler -finstrument-functions" "no $compiler"; continue; }

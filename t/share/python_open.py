@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Python package against files that are open: growing, or left by a writer that was killed at any moment."""
+"""Checks the Python package on files that are open: growing, or left by a writer that was killed at
+any moment."""
 
 import os
 import sys
@@ -19,7 +20,7 @@ def live_file_and_its_tail():
     path = os.path.join(folder("live"), "rank-00000.h5")
     all_events = plain_events()
     tail = [hm.tail_row(i, e) for i, e in enumerate(all_events)]
-    # Stale rows below the length of /events, and one beyond a hole: neither may show.
+    # Stale rows below the length of /events, and a row beyond a hole: neither may appear.
     f = plain_file(path, events=all_events[:6], tail=[*tail[4:16], hm.tail_row(40, all_events[0])], live=True,
                    attributes={"state": "open", "end_reason": ""})  # fmt: skip
     run = regtrace.open(path)
@@ -29,7 +30,7 @@ def live_file_and_its_tail():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         same(run.mpi_calls(window=0)["function"], ["MPI_Send", "MPI_Recv", "MPI_Barrier"])
-    # The writer goes on while the run is open here.
+    # The writer goes on while the package has the run open.
     f["events"].resize((18,))
     f["events"][6:] = hm.rows(all_events[6:], hm.EVENT)
     f["events"].flush()
@@ -54,7 +55,7 @@ def torn_tail():
     all_events = plain_events()
     tail = [hm.tail_row(i, e) for i, e in enumerate(all_events)]
     path = os.path.join(folder("torn"), "rank-00000.h5")
-    # Row 12 ends as row 3: it is not there, nor what comes behind it.
+    # Row 12 ends with columns of row 3: neither row 12 nor any row after it is there.
     for column in range(1, len(hm.TAIL)):
         torn = (*tail[12][:column], *tail[3][column:])
         if torn == tail[12]:
@@ -63,10 +64,10 @@ def torn_tail():
         run = regtrace.open(path)
         same(run.ranks["events"], [12])
         assert len(run.events()) == 12, column
-    # Rows that nobody wrote: the dataset was made longer and no more.
+    # Rows that nobody wrote: the dataset was only made longer.
     plain_file(path, tail=[tuple([0] * len(hm.TAIL))] * 3, events=[], windows=[], attributes={"state": "open"})
     assert len(regtrace.open(path).events()) == 0
-    # A file of before there was a check.
+    # A file from before there was a check.
     plain_file(path, events=all_events[:6], tail=[row[:-1] for row in tail[6:16]], tail_type=hm.OLD_TAIL,
                attributes={"state": "open"})  # fmt: skip
     same(regtrace.open(path).ranks["events"], [16])
@@ -74,15 +75,17 @@ def torn_tail():
 
 @test
 def rows_ahead_of_events():
-    """Rows ahead of their events: fired alarms, windows, and an end of a window that was half written."""
+    """Rows ahead of their events: fired alarms, windows, and a window whose end is half written."""
     path = os.path.join(folder("ahead"), "rank-00000.h5")
     events = plain_events()
     windows = [
         hm.window(0, 0, 2000, 2300, 0, 6, reason=0, stop_alarm=1),
-        hm.window(1, 1, 2100, 2400, 3, 9, reason=0, stop_alarm=1, stop_late=7, stop_icount=99),  # its end is ahead
-        hm.window(2, 2, 2150, 2200, 4, hm.NO_ROW, reason=254),  # cut off, but for the mark that says so
+        # its end is ahead
+        hm.window(1, 1, 2100, 2400, 3, 9, reason=0, stop_alarm=1, stop_late=7, stop_icount=99),
+        # half written: cut off, without the mark that says so
+        hm.window(2, 2, 2150, 2200, 4, hm.NO_ROW, reason=254),
         hm.window(3, 3, 2150, 2200, 5, hm.NO_ROW, reason=254, truncated=1),
-        hm.window(4, 4, 2500, 0, 8, hm.NO_ROW, reason=255),  # itself ahead
+        hm.window(4, 4, 2500, 0, 8, hm.NO_ROW, reason=255),  # all of it is ahead
     ]
     content = {"events": events[:7], "windows": windows, "comms": [(2, 1, 0, 1, 0), (7, 2, 0, 1, 0)],
                "fired": [(0, 1998, 0, 0, 0, 0, 0, -1, 4096, -1, -1, 0), (7, 2598, 0, 1, 0, 1, 0, 0, 4096, 50, 52, 1)]}  # fmt: skip
@@ -96,7 +99,7 @@ def rows_ahead_of_events():
     same(w["stop_icount"], [None, None, None, None])
     assert len(run.fired()) == 1
     assert len(run.comms()) == 1
-    # The same rows in a closed file are taken as they are.
+    # The package takes the same rows in a closed file as they are.
     plain_file(path, **content)
     assert len(regtrace.open(path).windows()) == 5
 
@@ -106,7 +109,8 @@ def abandoned_writer():
     path = os.path.join(folder("gone"), "rank-00000.h5")
     plain_file(path, attributes={"state": "open", "writer_pid": np.uint32(2**22 + 5)})
     same(regtrace.open(path).ranks["state"], ["abandoned"])
-    plain_file(path, attributes={"state": "open", "writer_start_time": np.uint64(3)})  # the pid lives, as another process
+    # Another process has this pid now.
+    plain_file(path, attributes={"state": "open", "writer_start_time": np.uint64(3)})
     same(regtrace.open(path).ranks["state"], ["abandoned"])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Python package against rank files made by hand, whose right answers are written here."""
+"""Checks the Python package on rank files made by hand, whose right answers are written here."""
 
 import os
 import shutil
@@ -56,8 +56,11 @@ def folder(name):
 
 
 def plain_events():
-    """Thread 0: a region around a Send and a Recv with a Barrier inside, one window; thread 1: a cut Wait, a second
-    window. File order is that of chunks, not of clocks: thread 1 comes last."""
+    """Returns the events of a small file.
+
+    Thread 0: a region around a Send and a Recv with a Barrier inside, in one window. Thread 1: a
+    cut Wait, in a second window. The file has the order of chunks, not of clocks: thread 1 comes
+    last."""
     send, recv, barrier, wait = hm.SEND, hm.RECV, hm.BARRIER, hm.WAIT
     none = hm.peer_tag(hm.ABSENT, hm.ABSENT)
     return [
@@ -120,7 +123,7 @@ def calls_of_one_rank():
         warnings.simplefilter("error")
         c = run.mpi_calls()
     same(c["function"], ["MPI_Send", "MPI_Wait", "MPI_Send_c", "MPI_Recv", "MPI_Barrier"])
-    # Origin is tick 1000; half a nanosecond a tick.
+    # The origin is tick 1000; a tick is half a nanosecond.
     same(c["begin_ns"], [510, 550, 580, 600, 610])
     same(c["duration_ns"], [50, 25, 15, 100, 10])
     same(c["bytes"], [800, None, 1 << 40, 4096, 0])
@@ -252,7 +255,7 @@ def samples():
 def ranks_on_one_clock():
     path = folder("two")
     plain_file(os.path.join(path, "rank-00000.h5"), size=4)
-    # Its ticks began elsewhere, its node's clock is 40 ns behind rank 0's.
+    # This rank's ticks began elsewhere, and its node's clock is 40 ns behind that of rank 0.
     late = [(e["clock"] + 8000, *list(e.item())[1:]) for e in plain_events()]
     windows = plain_windows()
     for w in windows:
@@ -311,11 +314,11 @@ def lost_records():
     events = [
         hm.event(2000, hm.mpi(send, True)),
         hm.event(2010, hm.code("RDd"), a=55),
-        hm.event(2020, hm.mpi(send, False)),  # of another call, for all that is known
+        hm.event(2020, hm.mpi(send, False)),  # may belong to another call
         hm.event(2030, hm.mpi(recv, True)),
         hm.event(2040, hm.mpi(send, True)),
         hm.event(2050, hm.mpi(recv, False)),  # the leave of Send is missing without a mark
-        hm.event(2060, hm.mpi(recv, True)),  # killed inside
+        hm.event(2060, hm.mpi(recv, True)),  # killed in this call
     ]
     hm.write(path, events=events, losses=[(1, 0, 55, 2010), (3, -1, 2, 0)], windows=[hm.window(0, 0, 2000, 0, 0, hm.NO_ROW)],
              threads=[hm.thread(0, 1000)])  # fmt: skip
@@ -336,7 +339,7 @@ def lost_records():
 
 @test
 def pairing_at_random():
-    """The vectorised pairing gives what a plain stack gives."""
+    """The vectorised pairing gives the same result as a plain stack."""
     from regtrace.pairs import match
 
     rng = np.random.default_rng(20)
@@ -353,7 +356,7 @@ def pairing_at_random():
                 edge.append(1)
                 key.append(int(rng.integers(0, 4)))
         begins, ends, alone, depth = match(edge, key, np.zeros(len(edge), dtype=bool))
-        # Depth counts complete calls around it: those never left do not count.
+        # Depth counts the complete calls around a call: calls that are never left do not count.
         open_below = np.array([sum(1 for s in stack if s < b) for b, _, _ in sorted(want)], dtype=int)
         got = list(zip(begins.tolist(), ends.tolist(), (depth + open_below).tolist()))
         assert got == sorted(want), (edge, key, got, sorted(want))
@@ -388,7 +391,7 @@ def many_blocks():
 
 @test
 def none_of_many():
-    """Where nothing matches, not a row of /events is read for the columns of an empty frame."""
+    """If nothing matches, the columns of the empty frame need no row of /events."""
     path = os.path.join(folder("none"), "rank-00000.h5")
     rows = np.zeros(20000, dtype=hm.EVENT)
     rows["clock"] = 2000 + np.arange(len(rows))
@@ -415,7 +418,9 @@ def none_of_many():
 
 @test
 def waits_on_communicators():
-    """Collective calls of communicators that ranks have other numbers for; what is left out is told."""
+    """Collective calls on communicators that have different numbers on different ranks.
+
+    The package says how many calls it leaves out."""
     for name, known in (("comms", True), ("old_comms", False)):
         path = folder(name)
         for rank in range(3):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the Python package reads of a real run, against what `regtrace report --json` says, which reads with other code; and
-for a run of stencil (3 phases of 20 iterations, 4 ranks) also against what that program does. Arguments: the run's folder,
-the report, "stencil" or any other name. Prints what is wrong."""
+"""Compares what the Python package reads of a real run with `regtrace report --json`, which reads
+with other code.
+
+Also compares a run of stencil (3 phases of 20 iterations, 4 ranks) with what that program does.
+Arguments: the run's folder, the report, "stencil" or any other name. Prints what is wrong."""
 
 import json
 import os
@@ -14,7 +16,7 @@ sys.path.insert(0, os.path.join(SOURCE, "share", "python"))
 import regtrace  # noqa: E402
 
 PHASES, ITERATIONS, RANKS = 3, 20, 4
-A_RANK = {"MPI_Irecv": 4, "MPI_Isend": 4, "MPI_Waitall": 1, "MPI_Allreduce": 1}  # an iteration
+A_RANK = {"MPI_Irecv": 4, "MPI_Isend": 4, "MPI_Waitall": 1, "MPI_Allreduce": 1}  # per iteration
 
 
 wrong = []
@@ -64,7 +66,8 @@ def against_report(run, windows, calls, report):
             row, time = count.loc[at], float(outer.get(at, 0))
             same((int(row["n"]), int(row["bytes"])), (function["calls"], function["bytes"]), f"calls and bytes of {at}")
             listed += function["calls"]
-            if abs(time - function["time_ns"]) > row["n"] + 1e-8 * time:  # each call is rounded, and the JSON's digits
+            # Each call is rounded, and so are the digits of the JSON.
+            if abs(time - function["time_ns"]) > row["n"] + 1e-8 * time:
                 wrong.append(f"time of {at}: {time} ns, the report has {function['time_ns']}")
     same(len(calls), listed, "calls of all functions")
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The Python package and the examples on real runs: both MPIs, a run that is still going on, a rank killed in a call.
+# The Python package and the examples on real runs: both MPIs, a run that still goes on, and a rank
+# killed in a call.
 # shellcheck source=t/lib.sh disable=SC2317  # functions are called through wait_for
 . "$(dirname "$0")/../lib.sh"
 case $PYTHON in "" | no) skip_all "no Python with h5py, pandas and matplotlib" ;; esac
@@ -9,7 +10,7 @@ here=$REGTRACE_SOURCE/t/share
 examples=$REGTRACE_SOURCE/share/examples
 export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib PYTHONPATH=$REGTRACE_SOURCE/share/python
 
-# traced MPI N DIR CHAINS PROGRAM...: a run with the library preloaded, as users start it.
+# traced MPI N DIR CHAINS PROGRAM...: runs PROGRAM with the library preloaded, as users start it.
 traced() {
     local mpi=$1 n=$2 dir=$3 chains=$4
     shift 4
@@ -64,7 +65,7 @@ GROWN
 }
 ok_run "a run that goes on is read while it grows" wait_for 60 grown
 
-# One rank dies in a call: its file ends there, and says in which.
+# One rank dies in a call: its file ends there and says in which call.
 pid=$("$PYTHON" -c 'import regtrace, sys; print(regtrace.open(sys.argv[1]).ranks.query("rank == 1")["pid"].iloc[0])' "$T/live")
 kill -9 "$pid"
 wait $live 2>/dev/null
@@ -84,7 +85,7 @@ KILLED
 }
 ok_run "a rank killed with SIGKILL: the file is closed and says so" wait_for 30 killed
 
-# The named calls with the library itself, from C linked the hard way and from Fortran.
+# The named calls with the library itself, from Fortran and from C linked with -no-pie.
 ok_run "C program" gcc -fno-pie -no-pie -I"$REGTRACE_SOURCE/share/include" -o "$T/named.c" "$here/named_calls.c"
 programs=(c)
 if command -v gfortran >/dev/null; then

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run of N ranks made by hand: a halo exchange and a reduction in three windows, with rank 1 late. For plots and tests."""
+"""Makes a run of N ranks by hand: a halo exchange and a barrier in three windows, with rank 1 late.
+For plots and tests."""
 
 import os
 import sys
@@ -13,7 +14,7 @@ MS = 2_000_000  # ticks
 
 
 def one_rank(rank, rng):
-    """(events, windows) of a rank; what the calls take is known: see expected_send_ns()."""
+    """Returns (events, windows) of a rank. Each call takes a known time."""
     events, windows, clock = [], [], 10_000 + MS
     none = hm.peer_tag(hm.ABSENT, hm.ABSENT)
     for ordinal in range(3):

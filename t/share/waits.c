@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Three ranks that wait for each other by construction. Each writes to ARGUMENT.RANK when it came to its calls and left them: a line
- * "LABEL BEFORE BEHIND", ns of CLOCK_MONOTONIC; "slept NS", how late it made itself; and "sent TO MESSAGES BYTES". */
+ * Three ranks that wait for each other by construction. Each writes to ARGUMENT.RANK when it came
+ * to its calls and when it left them: a line "LABEL BEFORE AFTER", in ns of CLOCK_MONOTONIC; "slept
+ * NS", by how much it delayed itself; and "sent TO MESSAGES BYTES". */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void be_late(int who)
         (void)fprintf(out, "%s %lld %lld\n", label, (long long)before, (long long)now());          \
     } while (0)
 
-/* Together, and nobody is measured by what the others did before. */
+/* Brings the ranks together, so that earlier delays do not affect the next part. */
 static void together(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -70,7 +71,7 @@ static void late_senders(int *data)
         TIMED("waitall", (sends(1, 5), MPI_Send(data, 5, MPI_INT, 1, 2, MPI_COMM_WORLD)));
     }
     together();
-    be_late(1); /* the message is there long before: nobody waits for its sender */
+    be_late(1); /* the message is there long before: the receiver does not wait for its sender */
     if (rank == 0)
         TIMED("early", (sends(1, 1), MPI_Send(data, 1, MPI_INT, 1, 3, MPI_COMM_WORLD)));
     if (rank == 1)
@@ -106,7 +107,7 @@ static void late_at_collectives(int *data)
     be_late(0);
     TIMED("root", MPI_Bcast(data, 4, MPI_INT, 0, MPI_COMM_WORLD));
     together();
-    be_late(2); /* nobody waits for the last of the tree */
+    be_late(2); /* no rank waits for the last rank of the tree */
     TIMED("leaf", MPI_Bcast(data, 4, MPI_INT, 0, MPI_COMM_WORLD));
 }
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the Python package tells of all ranks together: waits, messages, matrices, imbalance, windows; of runs in which they are known.
+# What the Python package says of all ranks together: waits, messages, matrices, imbalance, windows;
+# on runs whose answers are known.
 . "$(dirname "$0")/../lib.sh"
 here=$REGTRACE_SOURCE/t/share
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REGTRACE_SOURCE/share/python
 cd "$T" || exit 99
 
-# What the report says of waits and messages, against the package, which shares no code with it.
+# Compares the waits and messages of the report with those of the package, which shares no code with
+# it.
 cat >told.py <<'END'
 import json, subprocess, sys, regtrace
 run = regtrace.open(sys.argv[2])
@@ -87,7 +89,7 @@ like "$out" 'Messages from rank to rank: 7 of 136 bytes between 4 pairs' 'and me
 run 60 "$REGTRACE" report -rank 0 "$last"
 unlike "$out" 'Waits|Messages' 'of one rank alone nothing is told'
 
-# Communicators of some ranks: each has an order of its own.
+# Communicators of some ranks, each with a different order of ranks.
 cat >split.c <<'END'
 #include <mpi.h>
 #include <stdio.h>
@@ -181,7 +183,8 @@ for mpi in $(mpis); do
     is "$status" 0 "$mpi: waits in their collective calls are told" || diag "$out$err"
 done
 
-# Other communicators than the world, a persistent send, and a send to a rank that is not there.
+# Communicators other than the world, a persistent send, and a send to a rank that the run does not
+# have.
 cat >others.c <<'END'
 #include <mpi.h>
 int main(int argc, char **argv)
@@ -263,7 +266,7 @@ is "$status" 0 'a program with more communicators than the world' || diag "$err"
 run 60 "$PYTHON" others.py "$REGTRACE" others.d
 is "$status" 0 'on them waits are what the report has; what is left out is told, with what to do' || diag "$out$err"
 
-# Windows that ranks open and close by themselves, and a rank that is killed.
+# Windows that each rank opens and closes independently, and a rank that is killed.
 cat >killed.c <<'END'
 #include <mpi.h>
 #include <signal.h>

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waits that the package finds, against those that t/share/waits.c made and measured.
+"""Compares the waits that the package finds with those that t/share/waits.c made and measured.
 
-    waits_check.py RUN LOG SOURCE       (LOG.0 to LOG.2 are of the program; what the matrix is made of)
+usage: waits_check.py RUN LOG SOURCE. The program wrote LOG.0 to LOG.2; SOURCE is the expected
+source of the matrix.
 """
 
 import sys
@@ -9,7 +10,7 @@ import warnings
 
 import regtrace
 
-# label: (kind, who waits, for whom, function)
+# label: (kind, ranks that wait, rank that they wait for, function)
 WANTED = {
     "recv": ("late sender", [1], 0, "MPI_Recv"),
     "waitall": ("late sender", [1], 2, "MPI_Waitall"),
@@ -45,7 +46,7 @@ def read(log):
 
 def main(run, log, source):
     timed, sent, late = read(log)
-    slack = late // 50  # clocks of the tool and the program
+    slack = late // 50  # the clocks of the tool and the program differ
     warnings.simplefilter("error")
     opened = regtrace.open(run, origin="monotonic")
     waits = opened.waits()
@@ -56,17 +57,17 @@ def main(run, log, source):
         for rank in who:
             before, behind = timed[label, rank]
             found = long[(long["kind"] == kind) & (long["rank"] == rank) & (long["begin_ns"] >= before - slack) & (long["begin_ns"] <= behind)]
-            # A machine with other work may have held up the one that should have waited: then it came late itself.
+            # On a busy machine, the rank that should wait may be held up and come late itself.
             waited = cause[0] - before
             check(len(found) <= 1, f"{label} of rank {rank}: {len(found)} waits, not one")
             check(len(found) == 1 or waited < late * 3 // 4, f"{label} of rank {rank}: no wait where the program has {waited} ns")
             seen += len(found)
             for w in found.itertuples():
                 check((w.function, w.for_rank) == (function, whom), f"{label} of rank {rank}: {w}")
-                end = w.begin_ns + w.wait_ns  # then the other came
+                end = w.begin_ns + w.wait_ns  # then the other rank came
                 check(cause[0] - slack <= end <= cause[1] + slack, f"{label} of rank {rank} ends at {end}, not in {cause}")
     check(seen >= 1, f"only {seen} of the waits came about")
-    # What else is long is of the program's own barriers between the parts.
+    # Other long waits are in the program's own barriers between the parts.
     in_parts = [w for w in long.itertuples() if w.function != "MPI_Barrier" and w.wait_ns > late * 3 // 4]
     known = [w for w in in_parts if any(w.function == f and w.kind == k and w.rank in who for k, who, _, f in WANTED.values())]
     check(known == in_parts, f"long waits that nobody made: {in_parts}")
@@ -87,7 +88,7 @@ def main(run, log, source):
 
 
 def uneven(opened, timed):
-    """Statistics of the one window against sums made here, of the raw calls."""
+    """Compares the statistics of the only window with sums of the raw calls, computed here."""
     calls = opened.mpi_calls()
     calls = calls[(calls["depth"] == 0) & (calls["thread"] == 0)]
     windows = opened.windows()

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Analysis of the tree: scripts by shellcheck, C by cppcheck, texts by codespell, Python by its own compiler.
+# Analyses the tree: scripts by shellcheck, C by cppcheck, texts by codespell, Python by its own
+# compiler.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tree.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `make dist` packs every file of the repository; each test that is listed exists.
+# `make dist` packs every file of the repository, and each test is listed.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tree.sh"
 
@@ -18,7 +18,7 @@ is "$(while read -r f; do
     [ $found = 1 ] || echo "$f"
 done <"$T/tracked")" "" "every file of the repository is packed"
 
-# A test in bash that nobody lists never runs.
+# A test in bash that is not listed never runs.
 run 60 make -s print-tests
 tr ' ' '\n' <<<"$out" | sort -u >"$T/tests"
 is "$(tree_files | grep -E '\.t$' | sort | comm -23 - "$T/tests")" "" "every test is in TESTS or LONG_TESTS"

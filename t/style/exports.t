@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# libregtrace.so exports what it interposes, the MPI entry points and the named calls, nothing else; and needs libc alone.
+# libregtrace.so exports the functions that it interposes, the MPI entry points and the named calls,
+# and nothing else. It needs only libc.
 . "$(dirname "$0")/../lib.sh"
 
 [ -e "$LIBREGTRACE" ] || { ok 1 "there is a $LIBREGTRACE"; done_testing; }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints figures of the tree: figures.py [SOURCE [BUILD]].
 
-They say how large and how regular the tree is, one figure a line: name, tab, value. With BUILD also
-what only objects tell. Compare two commits with them; no test has them as bounds."""
+They tell how large and how regular the tree is: one figure a line, name, tab, value. With BUILD
+also the figures of objects. Compare two commits by them; no test uses them as bounds."""
 import collections
 import os
 import re
@@ -33,13 +33,13 @@ def show(name, value):
 
 
 def is_comment(line):
-    """Is this line of C, or of a script, at least partly a comment?"""
+    """Returns true if this line of C, or of a script, is at least partly a comment."""
     return re.match(r"\s*(/\*|\*|//|#(?!\s*(include|define|if|el|endif|pragma|undef|error)))",
                     line) or "/*" in line or "//" in line
 
 
 def count_words(documents):
-    """Words a sentence: code blocks, tables, headings and lists of options are left out."""
+    """Returns the words a sentence, without code blocks, tables, headings and lists of options."""
     words = sentences = 0
     for document in documents:
         prose = re.sub(r"```.*?```", "", text(document), flags=re.S)

@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Who includes whom: only the edges of the architecture, only a folder's public header, hdf5.h in writer/ alone.
+# Checks includes: only the edges of the architecture, only a folder's public header, hdf5.h only in
+# writer/.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tree.sh"
 
-# What each folder may include; t/ may include anything. base is open as a whole, of the others one header is.
+# The folders that each folder may include; t/ may include anything. base is open as a whole, the
+# others have one public header.
 allowed='controller:base pmu:base isa:base writer:base mpi:base mpi:controller
 preload:base preload:controller preload:pmu preload:isa preload:mpi preload:share
 tools:base tools:controller tools:pmu tools:isa tools:writer'
 public='controller/controller.h pmu/pmu.h isa/isa.h mpi/mpi.h writer/writer.h share/include/regtrace.h'
 
-# faults FILE...: each include that is not allowed, a line.
+# faults FILE...: prints each include that is not allowed, one a line.
 faults() {
     awk -v allowed=" ${allowed//$'\n'/ } " -v public=" $public " '
         FNR == 1 { from = FILENAME; sub("/.*", "", from) }
@@ -20,7 +22,7 @@ faults() {
             if (!sub("/.*", "", to)) { print FILENAME ":" FNR ": \"" header "\" does not name its folder"; next }
             if (from == "t" || from == to) next
             if (index(allowed, " " from ":" to " ") == 0)
-                # What the build generates from a folder lies in that folder too.
+                # Headers that the build generates from a folder lie in that folder too.
                 print FILENAME ":" FNR ": " from " may not include " header
             else if (to != "base" && index(public, " " header " ") == 0)
                 print FILENAME ":" FNR ": " header " is private to " to
@@ -35,7 +37,7 @@ mapfile -t sources < <(tree_files | grep -E '\.(c|h|S|def)$' | grep -v '^t/')
 isnt "${#sources[@]}" 0 "there are sources to look at"
 is "$(faults "${sources[@]}")" "" "${#sources[@]} sources include what their folder may"
 
-# The check itself: each wrong edge is found, a right one is not.
+# Test the check itself: it must find each wrong edge and accept right ones.
 cd "$T" && mkdir -p base controller mpi writer preload tools
 printf '#include "mpi/mpi.h"\n' >base/a.c
 printf '#include "preload/preload.h"\n' >mpi/a.c

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Layout by clang-format, sizes of files and functions, white space.
+# Checks the layout by clang-format, the sizes of files and functions, and white space.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/tree.sh"
 
@@ -24,14 +24,15 @@ else
     skip "layout of C" "no clang-format"
 fi
 
-# long_functions FILE...: FILE:NAME of functions of 60 lines or more, from the brace to the brace in the first column.
+# long_functions FILE...: prints FILE:NAME of functions of 60 lines or more, from brace to brace in
+# the first column.
 long_functions() {
     awk 'FNR == 1 { head = ""; start = 0 }
          /^[a-zA-Z_].*\(/ && !/;$/ { head = $0; sub(/\(.*/, "", head); sub(/.*[ *]/, "", head) }
          /^{/ { start = FNR }
          /^}/ { if (start && FNR - start >= 60) print FILENAME ":" head; start = 0 }' "$@"
 }
-# long_files FILE...: those of more than 500 lines.
+# long_files FILE...: prints the files of more than 500 lines.
 long_files() { awk 'FNR == 501 { print FILENAME }' "$@"; }
 excused() { awk '!/^#/ && NF > 1 { print $1 }' "$list"; }
 
@@ -42,7 +43,7 @@ is "$( (long_files "${code[@]}"; long_functions "${c[@]}") | sort | comm -13 - <
 is "$(grep -nE '[[:blank:]]+$' "${code[@]}" | head -20)" "" "no white space at ends of lines"
 is "$(for f in "${code[@]}"; do [ ! -s "$f" ] || [ -z "$(tail -c 1 "$f")" ] || echo "$f"; done)" "" "every file ends with a newline"
 
-# The checks themselves.
+# Test the checks themselves.
 { printf 'static int much(int a)\n{\n' && yes '    a++;' | head -60 && printf '}\nint few(void)\n{\n}\n'; } >"$T/b.c"
 is "$(long_functions "$T/b.c")" "$T/b.c:much" "finds a long function"
 yes 'int a;' | head -501 >"$T/c.c"

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Long: the compiled tests (t/preload/inside.t is the whole traced-process side in one program) in builds for the address, undefined-behaviour and thread sanitizers, built by gcc, and by clang
-# with its warnings as errors; and under valgrind.
+# Long: runs the compiled tests (t/preload/inside.t has the whole traced-process side in one
+# program) in builds for the address, undefined-behaviour and thread sanitizers by gcc, in a build
+# by clang with its warnings as errors, and under valgrind.
 . "$(dirname "$0")/../lib.sh"
 
-# unit NAME OPTION...: configures in a folder of its own and runs make check-unit.
+# unit NAME OPTION...: configures in a separate folder and runs make check-unit.
 unit() {
     local name=$1
     shift
@@ -15,7 +16,7 @@ unit() {
         grep -hE -A12 'SUMMARY: |ERROR: |WARNING: ThreadSanitizer|runtime error' t/*/*.log | head -60
         return 1
     }
-    # A report of a child, or one that the test's own exit code hides, is a finding all the same.
+    # A report of a child, or a report that the test's own exit code hides, is a finding too.
     ! grep -hE -A12 'SUMMARY: |ERROR: |WARNING: ThreadSanitizer|runtime error|^==[0-9]+== [A-Z]' t/*/*.log | head -60 | grep . || return 1
     grep -qE '^# PASS: *[1-9]' check.out
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the preloaded library takes from each thread's stack: static TLS and frames.
+# Checks the preloaded library's use of each thread's stack: static TLS and frames.
 . "$(dirname "$0")/../lib.sh"
 S=$REGTRACE_SOURCE/t/style
 if grep -q '^S\["SANITIZE"\]="..*"' "$REGTRACE_BUILD/config.status"; then

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the checks of the tree share: the list of its files. Sourced after t/lib.sh.
+# Shared by the checks of the tree: the list of its files. Source it after t/lib.sh.
 
-# The files of the project, one a line: git's where this is a clone, else (an unpacked release) all that is there but
-# what autoreconf made and what a build in this folder leaves.
+# tree_files: prints the files of the project, one a line. In a git clone these are git's;
+# otherwise, in an unpacked release, all files except those that autoreconf made and those of a
+# build in this folder.
 tree_files() {
     if [ "$(git -C "$REGTRACE_SOURCE" rev-parse --show-toplevel 2>/dev/null)" = "$(realpath "$REGTRACE_SOURCE")" ]; then
         git -C "$REGTRACE_SOURCE" ls-files --cached | while read -r f; do
@@ -16,7 +17,7 @@ tree_files() {
     fi
 }
 
-# tree_scripts: those that bash runs.
+# tree_scripts: prints the scripts that bash runs.
 tree_scripts() {
     tree_files | while read -r f; do
         case $f in

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A headless Chromium, driven by its DevTools protocol over a WebSocket of our own: the standard library alone."""
+"""Drives a headless Chromium by its DevTools protocol, over a WebSocket client with the standard
+library alone."""
 
 import base64
 import json
@@ -14,12 +15,12 @@ import urllib.request
 
 
 def program():
-    """The browser, or None."""
+    """Returns the path of the browser, or None."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 class Socket:
-    """A WebSocket client (RFC 6455): whole text messages."""
+    """A WebSocket client (RFC 6455) for whole text messages."""
 
     def __init__(self, host, port, path, timeout):
         self.socket = socket.create_connection((host, port), timeout=timeout)
@@ -74,7 +75,7 @@ class Socket:
 
 
 class Browser:
-    """with Browser(width, height) as b: b.open(path); b.run("1 + 1")"""
+    """A browser. Usage: with Browser(width, height) as b: b.open(path); b.run("1 + 1")."""
 
     def __init__(self, width=1400, height=900, dark=False, timeout=60):
         self.home = tempfile.mkdtemp(prefix="browser.")
@@ -124,7 +125,7 @@ class Browser:
         self.close()
 
     def close(self):
-        """Its whole session ends: it was made by us, with that process as its leader."""
+        """Kills the browser's whole session, of which this process is the leader."""
         try:
             os.killpg(self.process.pid, 9)
         except ProcessLookupError:
@@ -164,7 +165,7 @@ class Browser:
         self.wait("window.regtrace && regtrace.store.done && regtrace.timings.loaded > 0")
 
     def run(self, expression):
-        """The value of a JavaScript expression, promises awaited."""
+        """Returns the value of a JavaScript expression; awaits promises."""
         got = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in got:
             details = got["exceptionDetails"]
@@ -179,7 +180,7 @@ class Browser:
             time.sleep(0.03)
 
     def frame(self):
-        """Two frames later."""
+        """Waits for two frames."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def prefer(self, scheme):

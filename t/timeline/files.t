@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The files of regtrace timeline, without a browser: what they hold, what is refused, that they are the same each time.
+# The files of regtrace timeline, without a browser: their contents, what is refused, and that they
+# are the same each time.
 . "$(dirname "$0")/../lib.sh"
 PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -o "$T/threads" "$REGTRACE_SOURCE/t/emu/threads.c" -pthread || exit 99
@@ -31,7 +32,7 @@ ok $? "which alone is made where it alone is wished"
 unlike "$(cat run.html one.svg | sed 's|http://www.w3.org/2000/svg||')" '(https?:)?//[a-z]+\.|<link[^>]*href="[^d]|@import|<img' "they load nothing from anywhere"
 like "$(head -c 3000 run.html)" "default-src 'none'" "and the page forbids it"
 
-# Boxes by a count of our own: each region is one, each thread's window one.
+# Boxes, counted independently: each region has one, and each thread's window has one.
 boxes() { sed -n 's/^[0-9]* events, \([0-9]*\) boxes.*/\1/p' <<<"$1"; }
 all=$(boxes "$out") whole=$out
 regions=$("$REGTRACE" dump --json run | grep -c EV_REGION_BEGIN)
@@ -45,7 +46,7 @@ run 60 "$REGTRACE" timeline --rank 7 -o none.html run
 is "$status" 1 "no such rank"
 [ ! -e none.html ]
 ok $? "makes no page"
-# Of the first third of the time, in which somebody runs.
+# The first third of the time, when some thread runs.
 read -r from to < <(sed -n 's/.* from \([0-9.]*\) to \([0-9.]*\) s$/\1 \2/p' <<<"$whole" | awk '{ printf "%.9f %.9f\n", $1 + ($2 - $1) / 100, $1 + ($2 - $1) / 3 }')
 run 60 "$REGTRACE" timeline --from "$from" --to "$to" -o part.html run
 is "$status" 0 "a part of the time" || diag "$from $to $err"
@@ -71,7 +72,8 @@ if [ -w /dev/full ]; then
     is "$status" 1 "what is there is no file to be written"
 fi
 
-# Forty functions, which are recorded and sampled: each has a colour of its own, the same wherever it is shown.
+# Forty functions that are recorded and sampled: each has a unique colour, the same wherever it is
+# shown.
 {
     for i in {1..40}; do echo "__attribute__((noinline)) void f$i(void) { for (volatile int k = 0; k < 200000; k++) ; }"; done
     echo 'int main(void) {'
@@ -100,7 +102,7 @@ P
     is "$("$PYTHON" colours.py 2>&1)" '40 40 []' "each has one colour, and no other has it"
 fi
 
-# PNG by libcairo, or the reason.
+# A PNG by libcairo, or the reason why there is none.
 run 60 "$REGTRACE" timeline --png one.png run
 if [ "$status" = 0 ]; then
     is "$(head -c 8 one.png | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a "a PNG"
@@ -125,7 +127,7 @@ python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' one.svg
 ok $? "the SVG is well-formed"
 like "$(cat one.svg)" '>rank 0\.[0-4]<' "and names its rows"
 
-# A process that was killed, by policy.
+# A killed process: the policy decides.
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -x c -o killed - <<'C' || exit 99
 #include <regtrace.h>
 #include <signal.h>
@@ -149,7 +151,7 @@ run 60 "$REGTRACE" timeline -policy salvage dead
 [ -s dead.html ]
 ok $? "which makes one" || diag "$err"
 
-# Names that are not UTF-8, and places that are none.
+# Names that are not UTF-8, and outputs that are not files.
 cat >latin.c <<'C'
 #include <regtrace.h>
 #include <unistd.h>

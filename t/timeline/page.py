@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages in a browser. Usage: page.py SMALL SMALL.html LARGE LARGE.html FEW.html DROP.html SEEN.html; lines "ok|what" or "no|what|why"."""
+"""Checks pages in a browser.
+
+usage: page.py SMALL SMALL.html LARGE LARGE.html FEW.html DROP.html SEEN.html; prints lines
+"ok|what" or "no|what|why"."""
 
 import sys
 import time
@@ -37,7 +40,7 @@ def sums(browser, lane):
 
 
 def given(row):
-    """What a call was given, as SUMS has it."""
+    """Returns the sum of a call's arguments that SUMS computes."""
     number = lambda v: 0 if str(v) in ("<NA>", "nan", "None") else int(v)  # noqa: E731
     return number(row.bytes) + 7 * number(row.peer) + 13 * number(row.tag) + 17 * number(row.comm)
 
@@ -52,7 +55,7 @@ def wanted(frame, name, more=None):
 
 
 def near(got, want):
-    """The same but for ns that clocks are rounded by."""
+    """Returns whether both are the same, apart from the ns by which clocks are rounded."""
     return got.keys() == want.keys() and all(got[k][0] == want[k][0] and abs(got[k][1] - want[k][1]) <= 2 * want[k][0] and got[k][2] == want[k][2] for k in want)
 
 
@@ -169,7 +172,7 @@ MESSAGES = """(() => {
 
 
 def messages(b):
-    """The program sends 500 x 3 in a ring of 3."""
+    """Each of 3 ranks sends 500 x 3 messages in a ring."""
     count, left, wrong, first = b.run(MESSAGES)
     same(count + left, 4500, f"{count} messages are matched, and {left} counted that are not: all that were sent")
     ok(count >= 4400, "nearly all are matched", str(count))
@@ -250,7 +253,9 @@ DOES = """(() => {
 
 
 def who_ran(run):
-    """ns by processor and by who was there, where each thread's last event was recorded: of the files' events alone."""
+    """Returns ns by processor and by the threads there, from the events of the files alone.
+
+    A thread is where its last event was recorded."""
     events = run.events()
     events = events.sort_values(["time_ns", "rank", "process"], kind="stable")
     left = events.groupby(["rank", "thread"]).size().to_dict()
@@ -326,7 +331,7 @@ def colour_at(b, x, y):
 
 
 def painted(b):
-    """A dot in the middle of a long box has its colour."""
+    """Checks that a dot in the middle of a long box has the colour of the box."""
     found = b.run("""(() => {
         const line = regtrace.lines().find((l) => l.kind === "lane" && l.entry.lane.kind === "calls"), track = line.entry.tracks[0], items = regtrace.itemsOf(track);
         let best = 0;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The page of regtrace timeline in a real browser: what it says against the Python package's reading of the same files, and what it does.
+# The page of regtrace timeline in a real browser: compares its contents with the Python package's
+# reading of the same files, and tries what the page does.
 . "$(dirname "$0")/../lib.sh"
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || skip_all "no chromium (apt-get install chromium)"
 [ "$PYTHON" != no ] || skip_all "no python3 with h5py and pandas"
@@ -25,7 +26,7 @@ is "$status" 0 "a page of summaries" || diag "$err"
 like "$err" 'more than 20000 of them.*-window.*-rank.*-most' "which is told, with the remedy"
 run 60 "$REGTRACE" timeline -cpu observed -o seen.html small
 is "$status" 0 "a page with processors as observed" || diag "$err"
-# A stream that is too small for what comes, and does not wait.
+# A stream that is too small for the events, and a process that does not wait.
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -finstrument-functions -x c -o much - <<'C' || exit 99
 #include <regtrace.h>
 static void inner(int i)

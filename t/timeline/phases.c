@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ranks with uneven work, for timelines: regions, marks, functions (compile with -finstrument-functions), messages in a ring, collectives,
- * and a second thread that works by itself.
+ * Ranks with uneven work, for timelines: regions, marks, functions (compile with
+ * -finstrument-functions), messages in a ring, collectives, and a second thread that works
+ * independently.
  *
- * phases [ROUNDS [WORK]]   default 12 rounds; ranks have from 1 to 2 times WORK. */
+ * phases [ROUNDS [WORK]]: 12 rounds by default; ranks have from 1 to 2 times WORK. */
 #include <mpi.h>
 #include <pthread.h>
 #include <regtrace.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Names of functions as they are shortened. */
+ * Tests how names of functions are shortened. */
 #include "tools/timeline/shorter.h"
 
 #include "t/tap.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace check: nothing against a good run, and each broken invariant is found by its rule.
+# regtrace check finds nothing wrong with a good run, and finds each broken invariant by its rule.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
@@ -21,7 +21,7 @@ run 60 "$REGTRACE" check --window 9 "$T/good"
 is "$status" 1 'a window that is not there is no success'
 like "$err" 'window 9 of -window is not in .*report --all' 'and the message says how to find those that are'
 
-# MUTATION RULE [WORDS]: the rule must be among those that complain, in these words.
+# Each line: MUTATION RULE [WORDS]. RULE must be among the rules that complain, with these words.
 while read -r mutation rule words; do
     rm -rf "$T/bad"
     cp -r "$T/good" "$T/bad"
@@ -94,7 +94,7 @@ skipped ordinals no window has ordinal
 skipped-more-killed ordinals no window has ordinal
 END
 
-# A thread takes an ordinal before it records its window, and SIGKILL may come in between.
+# A thread takes an ordinal before it records its window. SIGKILL may come between the two.
 rm -rf "$T/bad" && cp -r "$T/good" "$T/bad"
 ok_run 'one that a killed thread took is missing' "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" skipped-killed
 for span in '' '--window 0-9'; do
@@ -103,7 +103,7 @@ for span in '' '--window 0-9'; do
     is "$status" 0 "which is no violation${span:+ ($span)}" || diag "$out"
 done
 
-# Of a span, only what is in it: the mutation is in window 0.
+# --window examines only the windows of its span: the mutation is in window 0.
 for mutation in no-stop stop-before-start wrong-open-row; do
     rm -rf "$T/bad" && cp -r "$T/good" "$T/bad"
     "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" $mutation
@@ -113,7 +113,7 @@ for mutation in no-stop stop-before-start wrong-open-row; do
     is "$status" 0 "--window 1-2 does not look there"
 done
 
-# What is accounted for as lost is no violation.
+# Events that the run accounts for as lost are no violation.
 cc -I"$REGTRACE_SOURCE/share/include" -o many -xc - <<'END'
 #include <regtrace.h>
 int main(void)
@@ -146,7 +146,8 @@ run 60 "$REGTRACE" check "$T/bad"
 like "$out" '^rank-00000.h5: readable: ' 'a cut rank file is a violation'
 is "$status" 1 'and no success'
 
-# A child has recorded and ended, its file has given up its name since: regtrace.h5 is of before as long as another writes.
+# A child has recorded and ended, and its file has been renamed since. While another process still
+# writes, regtrace.h5 may be older than that.
 cat >"$T/first.c" <<'END'
 #include <regtrace.h>
 #include <sys/wait.h>

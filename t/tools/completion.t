@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Bash completion, asked as bash asks it: every option of the sources' tables by its command, and by no other.
+# Bash completion, called as bash calls it: it completes each command with every option of the
+# command's table in the sources, and with no other.
 . "$(dirname "$0")/../lib.sh"
 source_of=$REGTRACE_SOURCE
 mkdir -p "$T/empty/folder"
 cd "$T/empty" || exit 99
 : >file
 
-# offered WORD...: what is offered for the last word of the line, one a line. Words are divided at colons, as bash does it.
+# offered WORD...: prints the completions of the last word, one per line. Divides words at colons,
+# as bash does.
 offered() {
     PATH="$REGTRACE_BUILD:$PATH" bash --norc --noprofile -c '
         . "$1" || exit 99
@@ -27,7 +29,8 @@ offered() {
         "$function" regtrace "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}" 2>&1
         printf "%s\n" "${COMPREPLY[@]}"' - "$source_of/share/completions/regtrace" "$@"
 }
-# options_of COMMAND: the names in its own table, and for run those of the one table of options; read from the sources.
+# options_of COMMAND: prints the names in the command's own table, and for run those in the shared
+# table of options. Reads both from the sources.
 options_of() {
     sed -n '/^static const struct command_option '"$1"'_options/,/^}/s/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/cmd_$1.c"
     ! grep -q '"tools/channels/replayed.def"' "$source_of/tools/cmd_$1.c" || sed -n 's/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/channels/replayed.def"
@@ -60,7 +63,7 @@ is "$(offered regtrace run -regions: | sort | xargs)" 'epilog in prolog warmup' 
 is "$(offered regtrace run --pcregions:)" 'in' 'a name with a colon: with two dashes'
 is "$(offered regtrace run -reg | grep -c '^-regions:in$')" 1 'a name with a colon: before it'
 is "$(offered regtrace report f | sort | tr '\n' ' ')" 'file folder ' 'files and folders where a run is named'
-# Values, by the table of the sources: each option of a closed set, and no other.
+# Values, from the table in the sources: each value of an option with a closed set, and no other.
 mapfile -t closed < <(sed -n 's/^X([a-z_0-9]*, "\([^"]*\)", "[A-Z_0-9]*", [A-Z]*, "[^"]*", "\([^"]*|[^"]*\)".*/\1 \2/p' "$source_of/base/options.def")
 [ "${#closed[@]}" -ge 12 ]
 ok $? "the sources have options with a closed set of values (${#closed[@]})"

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every conversion of runs and of damaged copies: a result or a clear error, no crash, no hang, no report of a sanitizer.
+"""Runs every conversion on runs and on damaged copies of them.
 
-usage: conversions.py REGTRACE SCRATCH ROUNDS DIR...; prints TAP. Rounds use a fixed seed: what fails once fails again."""
+Each conversion must give a result or a clear error: no crash, no hang, no sanitizer report.
+
+usage: conversions.py REGTRACE SCRATCH ROUNDS DIR...; prints TAP. The rounds use a fixed seed, so a
+failure repeats."""
 import os
 import random
 import shutil
@@ -44,7 +47,7 @@ def remove(path):
 
 
 def convert(regtrace, name, run, damaged):
-    """What is wrong with it, or None."""
+    """Returns what is wrong with the conversion, or None."""
     words = [*CONVERSIONS[name], *(["-policy", "salvage"] if damaged and name in WITH_POLICY else []), "--wait", "0", run]
     try:
         r = subprocess.run([regtrace, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
@@ -68,7 +71,7 @@ def convert(regtrace, name, run, damaged):
 
 
 def damage(run, scratch, rng):
-    """A copy with bytes that are others, or cut; in words."""
+    """Makes a copy with changed bytes, or a truncated copy; returns the damage in words."""
     remove(scratch)
     shutil.copytree(run, scratch)
     remove(os.path.join(scratch, "regtrace.h5"))

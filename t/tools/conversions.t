@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every conversion in a build for the address and undefined-behaviour sanitizers, of real runs and of damaged copies of these.
+# Every conversion, in a build with the address and undefined-behaviour sanitizers, on real runs and
+# on damaged copies of them.
 . "$(dirname "$0")/../lib.sh"
 [ "$PYTHON" != no ] || skip_all 'no python3'
 mpi=$(mpis | tail -1)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run of two ranks whose windows counted what its caller says, written with h5py: no processor has all these counters.
+"""Writes, with h5py, a run of two ranks whose windows counted given events: no processor has all
+these counters.
 
 usage: counted_windows.py DIR EVENT=COUNT...
 
-Each COUNT is of one window. Rank 0: thread 0 has a window of 2 ms, and thread 1 one of 1 ms that counted a tenth of it. Rank 1: thread 0
-has one of 3 ms with the same counts as rank 0's, and one that was cut off by the end and counted nothing.
+Each COUNT is the count of one window.
+
+- Rank 0: thread 0 has a window of 2 ms. Thread 1 has a window of 1 ms with a tenth of the counts.
+- Rank 1: thread 0 has a window of 3 ms with the same counts as thread 0 of rank 0, and a window
+  that was cut off by a kill and counted nothing.
 """
 import os
 import sys
@@ -15,7 +19,7 @@ import numpy as np  # noqa: E402
 
 ATTRIBUTES = {"boot_id": "synthetic", "stream": "", "fired_total": np.uint64(0), "ignored_total": np.uint64(0),
               "host": "synthetic"}  # fmt: skip
-if "COUNTED_VALUES" in os.environ:  # a profile of values of that plug-in, without any
+if "COUNTED_VALUES" in os.environ:  # an empty value profile of that plug-in
     ATTRIBUTES["values"] = os.environ["COUNTED_VALUES"]
 TICKS_PER_MS = 2_000_000  # a tick is 0.5 ns
 

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What regtrace report says of runs without chains: counting runs (synthetic_windows.py writes files with given totals),
-# those without a default start, and those with windows of the program's own calls.
+# regtrace report on runs without chains: counting runs (synthetic_windows.py writes files with
+# given totals), runs without a default start, and runs whose program opens windows itself.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 export PYTHONDONTWRITEBYTECODE=1
 
-# head_of FOLDER: what the report says in place of chains.
+# head_of FOLDER: prints the line that the report shows in place of chains.
 head_of() { "$REGTRACE" report "$1" | sed -n 's/^  no chains: //p'; }
 
 cat >calls.c <<'END'
@@ -33,9 +33,9 @@ REGTRACE_DIR=$T/started REGTRACE_DEFAULT_START=0 LD_PRELOAD=$LIBREGTRACE ./calls
 like "$(head_of started)" 'no default start .*regtrace_start\(\) in the program$' 'without a default start: those that the program opens'
 
 [ "$PYTHON" != no ] || { skip 'counting runs' 'no python3 with h5py'; done_testing; }
-# totals NAME SPEC: a counting run with these totals.
+# totals NAME SPEC: makes a counting run with these totals.
 totals() { "$PYTHON" "$here/synthetic_windows.py" "$1" "$2" || ok 1 "a run with totals $2"; }
-# table FOLDER [OPTION]: the rows of the table of instructions, single-spaced.
+# table FOLDER [OPTION]: prints the rows of the table of instructions, with single spaces.
 table() { "$REGTRACE" report "${@:2}" "$1" | sed -n '/^Instructions in user mode/,/^$/p' | sed '1,2d; /^$/d; s/^ *//; s/ *$//' | tr -s ' '; }
 totals two 1000000+500000,2500000
 is "$(head_of two)" 'a counting run, which opens no window' 'a counting run'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace ctl: one request, one event, in the ranks and threads asked for; status; other nodes; nobody there.
+# regtrace ctl: one request makes one event, in the requested ranks and threads. Also status,
+# requests from other nodes, and runs where no rank answers.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 mpi=$(mpis | tail -1)
@@ -61,7 +62,7 @@ mode=$(stat -c %a "$T"/one/ctl/*.sock)
 is "$mode" 600 'the socket is its user'"'"'s alone'
 is "$(stat -c %a "$T/one/ctl" "$T"/one/ctl/*.path | xargs)" '700 600' 'so is the folder, in which requests may stand, and what is in it'
 
-# Many clients at once: none is lost.
+# Twenty clients at once: no request is lost.
 for i in $(seq 20); do "$REGTRACE" ctl "$T/one" fire >/dev/null & fired[i]=$!; done
 lost=0
 for i in $(seq 20); do wait "${fired[i]}" || lost=$((lost + 1)); done
@@ -69,7 +70,8 @@ is "$lost" 0 'twenty requests at once are all served'
 run 30 "$REGTRACE" ctl --json "$T/one" status
 like "$out" '"fired":26[,}]' 'by one event each'
 
-# As another node sees it: the host in the .path file is not this one, so the request goes through a file.
+# The host in the .path file is not this one, as another node would see it. So the request goes
+# through a file.
 path=$(echo "$T"/one/ctl/*.path)
 cp "$path" path.keep
 sed -i '1s/.*/elsewhere/' "$path"
@@ -80,7 +82,7 @@ cp path.keep "$path"
 run 30 "$REGTRACE" ctl --json "$T/one" status
 like "$out" '"fired":27[,}]' 'and made one event'
 
-# A run that goes on: shown as far as it is, at once.
+# A run that still goes on: report shows at once what is recorded so far.
 start=$SECONDS
 run 60 "$REGTRACE" report --json "$T/one"
 is "$status" 0 'report of a run that goes on'
@@ -101,7 +103,7 @@ run 30 "$REGTRACE" ctl "$T/one" status
 is "$status" 1 'after the end nobody answers'
 like "$err" 'has ended' 'and it says so'
 
-# Looked at in the first second: before anything is recorded, and before the writer has made its file.
+# Reports in the first second: before anything is recorded, and before the writer has made its file.
 rm -f stop ready
 "$REGTRACE" run -quiet -o "$T/early" -control start:interactive,stop:interactive,repeat -- ./p ready stop >p.out 2>&1 &
 pid=$!
@@ -119,7 +121,8 @@ touch stop
 wait $pid
 is "$?" 0 'the program ends as it would, once more'
 
-# What was dropped so far: the stream is full, its writer rests for a moment, and the program has been told to drop.
+# status shows the events dropped so far: the stream is full, its writer is stopped for a moment,
+# and REGTRACE_FULL is drop.
 cat >drops.c <<'END'
 #include <regtrace.h>
 #include <stdlib.h>
@@ -155,7 +158,8 @@ touch leave
 wait $pid
 is "$("$REGTRACE" report --json "$T/starved" | sed -n 's/^ *"lost": \([0-9]*\),*$/\1/p' | sort -u)" "$dropped" 'as many as the report says at the end'
 
-# Chains that are armed in any thread, whichever began or fired last: before the first request, and after.
+# status counts the chains that are armed in any thread, no matter which thread began or fired last:
+# before the first request, and after it.
 rm -f stop ready
 "$REGTRACE" run -quiet -o "$T/armed" -control 'start:interactive:tid0,stop:interactive:tid0;start:timeout:1000s' -- ./p ready stop >p.out 2>&1 &
 pid=$!
@@ -180,7 +184,8 @@ touch stop
 wait $pid
 is "$?" 0 'the program ends as it would, armed or not'
 
-# A count is not an event yet; two chains that wait are two; by a request file as on this node; no alarm at all.
+# Alarms with a count: a request that is only counted makes no event, and each chain that waits
+# counts it. Also chains without an interactive alarm, through a request file.
 rm -f stop ready
 "$REGTRACE" run -quiet -o "$T/counted" -control 'start:interactive:count2;stop:interactive:count3,repeat;stop:interactive:count3' -- ./p ready stop >p.out 2>&1 &
 pid=$!
@@ -206,7 +211,7 @@ like "$out" '"ok":false,"error":"nothing fired: the chains of this rank have no 
 touch stop
 wait $pid
 
-# The request that ends the program is answered.
+# The request that ends the program gets its answer.
 rm -f stop ready
 "$REGTRACE" run -quiet -o "$T/last" -exit-on-stop -control start:interactive,stop:interactive -- ./p ready stop >p.out 2>&1 &
 pid=$!

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Stand-ins for either side of regtrace ctl on a busy machine.
+"""Stands in for either side of regtrace ctl on a busy machine.
 
 The writer breaks off; the client is late or asks twice."""
 
@@ -16,7 +16,7 @@ def listen(folder, name):
     s = socket.socket(socket.AF_UNIX)
     s.bind(path)
     s.listen(8)
-    s.settimeout(100)  # when the client gives up, the test fails
+    s.settimeout(100)  # if the client gives up, the test fails
     with open(f"{folder}/ctl/new", "w") as f:
         f.write(f"{os.uname().nodename}\n{path}\n")
     os.rename(f"{folder}/ctl/new", f"{folder}/ctl/{name}.path")

@@ -14,7 +14,7 @@ ok_run 'a good run to damage' "$REGTRACE" check "$T/good"
 ok $? 'no damage brings the tools down'
 sed 's/^/# /' "$T/damage.out"
 
-# A FIFO in place of an image: open() would wait forever.
+# A FIFO in place of an image: a blocking open() would wait forever.
 cat >named.c <<'C'
 #include <time.h>
 __attribute__((noinline)) void spins(void)

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Damaged, cut and foreign files against report, dump, check, split, plan and recover: an error or a result, never a crash or a hang.
+"""Runs report, dump, check, split, plan and recover on damaged, cut and foreign files.
 
-usage: damage_rounds.py REGTRACE GOOD_DIR SCRATCH ROUNDS; prints TAP. Rounds use a fixed seed: what fails once fails again.
+Each must give an error or a result, never a crash or a hang.
+
+usage: damage_rounds.py REGTRACE GOOD_DIR SCRATCH ROUNDS; prints TAP. The rounds use a fixed seed,
+so a failure repeats.
 """
 import json
 import os
@@ -34,7 +37,7 @@ def fresh(good, scratch):
 
 
 def try_all(regtrace, scratch, must_fail):
-    """The first thing that went wrong, or None."""
+    """Returns the first thing that went wrong, or None."""
     for words in (["report", "--json", "--wait", "0"], ["report", "--wait", "0"], ["dump", "--json", "--wait", "0"],
                   ["check", "--wait", "0"], ["split", "--wait", "0", "-o", scratch + ".split"],
                   ["plan", "--wait", "0", "-n", "2", "-l", "10"], ["recover"]):
@@ -92,14 +95,14 @@ def foreign(regtrace, good, scratch):
 
 
 def circle(regtrace, good, scratch):
-    """An object of size 0 in the global heap, on which HDF5 1.10 loops forever.
+    """Tests an object of size 0 in the global heap, on which HDF5 1.10 loops forever.
 
     The limit is processor time, so other load on the machine does not matter."""
     fresh(good, scratch)
     name = os.path.join(scratch, "regtrace.h5")
     with open(name, "rb") as f:
         data = bytearray(f.read())
-    at = data.index(b"GCOL") + 16  # after the heap's own header
+    at = data.index(b"GCOL") + 16  # after the header of the heap
     data[at : at + 16] = bytes(16)
     overwrite(name, data)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -131,7 +134,7 @@ def flipped(regtrace, good, scratch, rounds):
         name = os.path.join(scratch, files[i % 4 == 3])
         with open(name, "r+b") as f:
             data = bytearray(f.read())
-            # Headers stand in front: half of the flips go there.
+            # Headers are at the front of the file: half of the rounds flip bits only there.
             room = len(data) if i % 2 else min(len(data), 8192)
             for _ in range(rng.choice([1, 1, 4, 32])):
                 data[rng.randrange(room)] ^= 1 << rng.randrange(8)

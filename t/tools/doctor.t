@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace doctor: the main job works here; what is broken is found and named.
+# regtrace doctor: the main job works here; doctor finds and names what is broken.
 . "$(dirname "$0")/../lib.sh"
 export TMPDIR=$T/tmp # doctors of other runs try things in /tmp
 mkdir "$TMPDIR"
@@ -14,7 +14,7 @@ done
 unlike "$out" '^broken' 'nothing is broken'
 like "$out" '^ok +trial +.*[1-9][0-9]* events, file closed' 'the trial recorded something'
 like "$out" 'instructions can be counted|icount and uniform alarms are refused: .*[a-z]' 'it says whether instructions can be counted, or why not'
-# What it found is what there is.
+# The findings are true of this machine.
 if "$REGTRACE" run --explain -control start:icount:100 | grep -q 'Would be refused'; then
     like "$out" '^note +counters +icount and uniform alarms are refused: ' 'counters: refused, as run says'
 else
@@ -71,7 +71,7 @@ mkdir alone && cp "$LIBREGTRACE" alone/libregtrace.so
 run 120 env REGTRACE_LIBRARY="$T/alone/libregtrace.so" "$REGTRACE" doctor
 like "$out" '^note +event names +names of PAPI and libpfm4 are not known: regtrace-events is not beside' 'without regtrace-events: why no names are known'
 unlike "$out" 'libpfm4: *$' 'and nothing empty'
-# What works less well than it could.
+# doctor names what works less well than it could.
 run 120 env REGTRACE_SHMM=/x "$REGTRACE" doctor
 is "$status" 0 'a misspelt variable: the main job works'
 like "$out" '^limited +loader +.* runs, but says: .*REGTRACE_SHMM' 'but programs speak of it'

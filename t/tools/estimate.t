@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The whole run as report estimates it from windows. The runs are synthetic (synthetic_windows.py says what is in each), so that
-# the right answers are known: they are worked out by hand here.
+# The estimate of the whole run that report makes from windows. The runs are synthetic
+# (synthetic_windows.py describes each), so the right answers are known: they are worked out by hand
+# here.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
@@ -15,7 +16,8 @@ for kind in uniform weights multipliers phases whole count; do
     is "$status" 0 "$kind: a consistent run" || diag "$out$err"
 done
 
-# expect NAME PYTHON ARGUMENT...: the expression, with e the estimate that report --json ARGUMENT... has, is true.
+# expect NAME PYTHON ARGUMENT...: the expression is true, where e is the estimate in the output of
+# `report --json ARGUMENT...`.
 expect() {
     local name=$1 expression=$2
     shift 2
@@ -32,7 +34,8 @@ if not eval("(" + sys.argv[1] + ")"):
     ok $? "$name" || diag "$(cat "$T/expect.out")"
 }
 
-# 40,000 of 1,000,000 instructions in windows: 25 times. Time 4 x 50,000 ns; calls 5 + 10 + 15 + 20 of 500, 1000, 1500, 2000 ns.
+# The windows hold 40,000 of 1,000,000 instructions: the factor is 25. Time: 4 x 50,000 ns. Calls: 5
+# + 10 + 15 + 20, of 500, 1000, 1500 and 2000 ns.
 expect 'uniform: time and calls are 25 times those in windows' \
     'e["methods"] == ["uniform"] and (e["windows"], e["threads"]) == (4, 1) and near(e["time_ns"]["estimate"], 25 * 200000)
      and near(e["mpi_calls"]["estimate"], 25 * 50) and near(e["mpi_ns"]["estimate"], 25 * 75000)' uniform
@@ -43,7 +46,8 @@ expect 'uniform: a run recorded from start to end gives the true totals of MPI' 
     'near(e["mpi_ns"]["total"], 250000) and e["mpi_calls"]["total"] == 100' --total whole uniform
 expect 'uniform: two of the windows give an estimate of their own' \
     'e["windows"] == 2 and near(e["mpi_calls"]["estimate"], 50 * 35)' --window 2-3 uniform
-# Per instruction: r calls of 1000 ns and r x 1000 ns a 1000 instructions; weighted 0.5 x 1 + 0.3 x 2 + 0.2 x 3 = 1.7.
+# Region r has 10 x r calls of 1000 ns and takes r x 100,000 ns, per 100,000 instructions. The
+# weighted mean of r is 0.5 x 1 + 0.3 x 2 + 0.2 x 3 = 1.7.
 expect 'weights: values per instruction, weighted' \
     'e["methods"] == ["weight"] and e["windows"] == 3 and near(e["weights"], 1.0)
      and near(e["mpi_calls"]["estimate"], 10_000_000 * 1.7 * 10 / 100_000) and near(e["mpi_ns"]["estimate"], 1.7e6)
@@ -51,7 +55,7 @@ expect 'weights: values per instruction, weighted' \
 expect 'weights: windows say their region' \
     '[(w["kind"], w["region"], w["weight"], w["multiplier"]) for w in r["windows"]] == [("warm-up", "1", 0.5, None),
      ("region", "1", 0.5, None), ("region", "2", 0.3, None), ("region", "the third", 0.2, None)]' weights
-# Without the third, the other two weigh 0.8 together.
+# Without the third region, the weights of the other two sum to 0.8.
 expect 'weights: some of the regions are scaled to one' \
     'near(e["weights"], 0.8) and near(e["mpi_calls"]["estimate"], 1000 * (0.5 * 1 + 0.3 * 2) / 0.8)' --window 0-2 weights
 expect 'multipliers: sums, of instructions too' \
@@ -92,7 +96,7 @@ run 60 "$REGTRACE" report --total cut uniform
 is "$status" 0 'a damaged -total does not hide the run'
 like "$err" 'total: rank-00001.h5: ' 'and is said'
 
-# Files from before there were such columns are read as having none.
+# Files of older versions lack these columns: report reads them as files without such values.
 "$PYTHON" - <<'END'
 import h5py, numpy as np
 for name in ("phases", "uniform"):

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# --help, the manual pages and the completion against the one table of options, read from its source.
+# Compares --help, the manual pages and the completion with the shared table of options, read from
+# its source.
 . "$(dirname "$0")/../lib.sh"
 
-# option<TAB>variable<TAB>values of each row of the table.
+# rows: prints option<TAB>variable<TAB>values of each row of the table.
 rows() {
     sed -n 's/^X(\([a-z_0-9]*\), "\([^"]*\)", "\([^"]*\)", [A-Z]*, "[^"]*", "\([^"]*\)".*/\2\t\3\t\4/p' \
         "$REGTRACE_SOURCE/base/options.def"
@@ -28,7 +29,7 @@ is "$missing_help" '' 'every option and variable is in run --help'
 is "$missing_man" '' 'every option is in the manual page'
 is "$missing_words" '' 'every option is completed'
 
-# What is told of values that are not given is what the table says; switches are simply off.
+# The help and the manual name the default values of the table. Switches need none: they are off.
 missing='' defaults=0
 while IFS=$'\t' read -r variable default values; do
     [ "$default" != '' ] && [ "$values" != '' ] && [ "$values" != '0|1' ] || continue
@@ -47,7 +48,8 @@ while IFS=$'\t' read -r option variable _; do
 done < <(rows)
 is "$missing" '' 'every variable is in regtrace(1)'
 
-# Each subcommand: help by both ways, a manual page made by the build that is the same, no complaint of the formatter.
+# Each subcommand: both forms of help agree, the build made the same manual page, and the formatter
+# does not complain.
 commands=$("$REGTRACE" help --words)
 is "$(wc -w <<<"$commands")" 17 'seventeen subcommands'
 for c in $commands; do

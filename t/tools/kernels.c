@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For t/tools/kernels.t: loops whose values and addresses are known beforehand. kernels SECONDS [NAME]...: each of them for that much
- * processor time; kernels -n ITERATIONS [NAME]...: that many iterations of each. Prints the names of those that ran.
+ * Loops for t/tools/kernels.t whose values and addresses are known beforehand.
+ *   kernels SECONDS [NAME]...        runs each loop for that much processor time
+ *   kernels -n ITERATIONS [NAME]...  runs that many iterations of each loop
+ * Prints the names of the loops that ran.
  *
- * Each loop has twelve instructions, so that twelve followed ones are each of them once. rdx is 0, 1, 2 or 3, each equally often and
- * by chance: the top bits of a linear congruential sequence of full period, which goes on from call to call. So iterations all take
- * the same time, and no pattern of theirs can meet the sampling period. Linked without -pie: addresses are those of every run. */
+ * Each loop has twelve instructions, so that a sample that follows twelve instructions has each of
+ * them once. rdx is 0, 1, 2 or 3, with equal probability and at random: the top bits of a linear
+ * congruential sequence of full period, which goes on from call to call. So all iterations take the
+ * same time, and they have no pattern that could meet the sampling period. Linked without -pie, so
+ * that addresses are the same in every run. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,13 +18,15 @@
 
 const int64_t whole[4] = {7, 7, 7, 9};
 const double real[4] = {7, 7, 7, 9};
-int64_t cells[64]; /* each second one is read by strided, the first 16 by gather */
+/* strided reads every second cell; gather reads the first 16. */
+int64_t cells[64];
 const int64_t lanes[4] = {0, 4, 8, 12};
 const double quads[4][4] = {{7, 1, 2, 3}, {7, 1, 2, 3}, {7, 1, 2, 3}, {9, 4, 5, 6}};
-/* With room for what signal handlers need. */
+/* The stack of `stacked`, with room for signal handlers. */
 char own_stack[262144];
 
-/* rdi: iterations; rsi: the sequence's state, which is returned. */
+/* Takes the number of iterations in rdi and the state of the sequence in rsi; returns the new
+ * state. */
 #define KERNEL(name, before, body, after)                                                          \
     uint64_t name(uint64_t n, uint64_t state);                                                     \
     __asm__(".text\n.p2align 6\n.globl " #name "\n.type " #name ", @function\n" #name ":\n"        \
@@ -36,7 +42,7 @@ KERNEL(
     strided, "mov $cells, %esi\n xor %edi, %edi",
     "mov (%rsi,%rdi,8), %r13\n mov %r13, 8(%rsi,%rdi,8)\n add $2, %edi\n and $63, %edi\n nop\n nop",
     "");
-/* Its stack is at the same place in each run. */
+/* Runs on own_stack, so that its stack is at the same place in each run. */
 KERNEL(stacked, "mov $whole, %esi\n mov %rsp, %rdi\n mov $own_stack + 262144, %esp",
        "push (%rsi,%rdx,8)\n pop %r13\n mov %r13, -64(%rsp,%rdx,8)\n add -64(%rsp,%rdx,8), %r13\n "
        "nop\n nop",

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Judges profiles of t/tools/kernels.c: what its loops compute and where they read and write is computed here, from their source.
+"""Judges profiles of t/tools/kernels.c.
 
-kernels.py least|judge CLASS LISTING DISASSEMBLY SYMBOLS NAME...     CLASS: classic, addr or lanes; NAME: the loops that ran
-kernels.py stepped LISTING DISASSEMBLY STEPS NAME...                STEPS: what the single-stepper has written
-LISTING is of `regtrace values -json -cut 0 -most 0`, DISASSEMBLY of objdump -d, SYMBOLS of nm."""
+Computes here, from the source of the loops, what they compute and which addresses they access.
+
+kernels.py least|judge CLASS LISTING DISASSEMBLY SYMBOLS NAME...
+    CLASS: classic, addr or lanes; NAME: the loops that ran
+kernels.py stepped LISTING DISASSEMBLY STEPS NAME...
+    STEPS: the output of the single-stepper
+LISTING: the output of `regtrace values -json -cut 0 -most 0`
+DISASSEMBLY: the output of objdump -d; SYMBOLS: the output of nm"""
 import json
 import math
 import re
@@ -20,7 +25,7 @@ def real(number):
 
 
 def shares(values):
-    """Values that are equally likely: how often each comes up in one sample, and how many values one sample has."""
+    """Returns the share of each of these equally likely values, and 1: a sample has one value."""
     return {v: values.count(v) / len(values) for v in values}, 1
 
 
@@ -29,7 +34,8 @@ def of_k(function):
 
 
 def classic():
-    """By loop and number of the instruction in it: the destination register, its first 64 bits."""
+    """Returns the first 64 bits of the destination register, by loop and number of the instruction.
+    """
     number, whole = of_k(lambda k: k), lambda factor: of_k(lambda k: WHOLE[k] * factor)
     floats = lambda factor: of_k(lambda k: real(WHOLE[k] * factor))
     mask = of_k(lambda k: 0xff if WHOLE[k] == 7 else 0)
@@ -51,7 +57,7 @@ def classic():
 def addr(at):
     table = lambda name, size=8: of_k(lambda k: at[name] + size * k)
     stride = lambda first: shares([at["cells"] + first + 16 * i for i in range(32)])
-    # An instruction has one address: of push with a memory operand that operand's.
+    # An instruction has one address: for a push with a memory operand, the address of that operand.
     top = at["own_stack"] + 262144
     below = of_k(lambda k: top - 64 + 8 * k)
     gathered = {at["cells"] + 8 * (k + 4 * lane): 0.25 for k in range(4) for lane in range(4)}
@@ -68,7 +74,7 @@ def lanes():
 
 
 def loops(path):
-    """Instructions of each function's loop in order: address and text."""
+    """Returns the instructions of each function's loop in order, as (address, text)."""
     found, name = {}, None
     for line in open(path):
         head = re.match(r"[0-9a-f]+ <(\w+)>:", line)
@@ -96,7 +102,9 @@ class Judge:
         self.wrong, self.all = [], []
 
     def instruction(self, where, found, wanted):
-        """How many standard errors each value's share is off. Each sample has an instruction once, so samples are independent."""
+        """Records by how many standard errors each value's share is off.
+
+        Each sample has an instruction once, so samples are independent."""
         share, each = wanted
         n = found["values"] / each
         counts = {int(h["value"], 16): h["times"] for h in found["hot"]}
@@ -115,12 +123,13 @@ class Judge:
 
 
 def chance(n, p, least):
-    """That at least so many of n happen, each with probability p."""
+    """Returns the probability that at least `least` of n events happen, each with probability p."""
     return sum(math.comb(n, i) * p ** i * (1 - p) ** (n - i) for i in range(least, n + 1))
 
 
 def judge(wanted, listing, code, names, shift):
-    """shift: expected shares that much wrong, which must be found out."""
+    """Judges the listing. A nonzero shift makes the expected shares wrong by that much, which the
+    judge must detect."""
     j = Judge()
     for name in names:
         for index, one in wanted.get(name, {}).items():
@@ -142,11 +151,12 @@ def captured(wanted, listing, code, names):
 
 
 def effective(text, r):
-    """Addresses that an instruction in objdump's words accesses with these registers."""
+    """Returns the addresses that an instruction in objdump's notation accesses with these
+    registers."""
     words = text.split(None, 1)
     found = []
     match = re.search(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+),(\d))?\)", text)
-    if words[0] == "vpgatherqq": # its index is rdx, in lanes 0, 4, 8, 12 more
+    if words[0] == "vpgatherqq":  # the index is rdx; the lanes add 0, 4, 8 and 12
         return [r["rsi"] + 8 * (r["rdx"] + lane) for lane in (0, 4, 8, 12)]
     if match and not words[0].startswith(("lea", "nop")):
         offset, base, index, scale = match.groups()
@@ -197,10 +207,12 @@ def main():
     print("# %s: %d shares, of %d samples at least each; %d beyond 3 standard errors, of which %.2f are expected; farthest: %s"
           % (kind, len(far), least, len(beyond), 0.0027 * len(far), ", ".join("%+.2f (%s %#x)" % (f[3], f[1], f[2]) for f in far[:-4:-1])))
     print("\n".join("# " + w for w in j.wrong))
-    # With many samples. Shares of one list and of instructions with the same values depend on each other: four of each count as one.
+    # For many samples. Shares of one list depend on each other, and so do shares of instructions
+    # with the same values: four of them count as one.
     many = least >= 100000
     too_many = many and len(beyond) > 0 and chance(-(-len(far) // 4), 0.0027, -(-len(beyond) // 4)) < 1e-7
-    # A few hundred samples of rare values are no normal distribution yet: 9 instead of 5.5 for a chance below 1 in 10^6.
+    # A few hundred samples of rare values are not normally distributed yet: the limit is 9 instead
+    # of 5.5, for a chance below 1 in 10^6.
     return 1 if j.wrong or not far or too_many or far[-1][0] > (5.5 if many else 9) else 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Loops whose values and addresses are known beforehand (kernels.c), from end to end: `regtrace values` lists each value as often as it
-# occurs, and no address that a single-stepper has not seen.
+# Loops whose values and addresses are known beforehand (kernels.c), end to end: `regtrace values`
+# lists each value as often as it occurs, and lists no address that a single-stepper has not seen.
 . "$(dirname "$0")/../lib.sh"
 here=$REGTRACE_SOURCE/t/tools
 [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ] || skip_all "values are for x86-64 with Zydis"
@@ -21,12 +21,13 @@ for name in avx gather avx512; do
     grep -qx $name <<<"$out" || skip "$name" 'this processor has no such instructions'
 done
 
-# As often as this machine lets us: by the kernel's timer for events, else by that of CPU time.
+# Samples as often as this machine permits: by the kernel's event timer, else by the timer of CPU
+# time.
 often=task-clock:100000
 "$REGTRACE" run -o try -values vp-addr -values-sample $often -- true >said 2>&1 || often=cpu:1ms
 [ $often != cpu:1ms ] || [ -n "${REGTRACE_TEST_SAMPLES:-}" ] || samples=500 # that comes some 250 times a second
 
-# sample CLASS PLUGIN NAME...: runs until each instruction was captured often enough; $listing.
+# sample CLASS PLUGIN NAME...: runs until each instruction was captured often enough; sets $listing.
 sample() {
     local kind=$1 plugin=$2 runs=() n=0 got=0 seconds=0.1 until=$((SECONDS + ${REGTRACE_TEST_LIMIT:-240} * rt_patience))
     shift 2
@@ -39,10 +40,10 @@ sample() {
         runs+=("$kind.$n")
         "$REGTRACE" values -json -cut 0 -most 0 -plugin "$plugin" "${runs[@]}" >"$listing" || break
         got=$("$PYTHON_ANY" "$here/kernels.py" least "$kind" "$listing" code symbols "$@")
-        # What is left at this rate, at most 20 s at once.
+        # The time for the missing samples at this rate, at most 20 s per run.
         seconds=$(awk "BEGIN { s = $got > 0 ? 1.05 * ($samples - $got) * $seconds / ($got / $n) : 4 * $seconds; print (s > 20 ? 20 : s < 0.1 ? 0.1 : s) }")
     done
-    # A machine that is too busy for that many gives a coarser judgement, and says so.
+    # A machine that is too busy for so many samples gives a coarser judgement; the output says so.
     [ "$got" -ge "$samples" ] || { [ -z "${REGTRACE_TEST_SAMPLES:-}" ] && [ "$got" -ge 100 ]; }
     ok $? "$kind: samples of each instruction" || diag "$status: $err"
     diag "$got of $samples, by $often"
@@ -63,7 +64,7 @@ done
 run 60 "$PYTHON_ANY" "$here/kernels.py" wrongly classic "$T/classic.json" code symbols "${names[@]}"
 is "$status" 1 'shares that are off by 10 points are found out'
 
-# Every address that is listed, against a single-stepper by ptrace.
+# Compares every listed address with the addresses that a ptrace single-stepper saw.
 oracle=$REGTRACE_BUILD/t/oracle/oracle
 from=$(awk '$3 == "seven" { print $1 }' symbols) to=$(awk '$3 == "avx512" { print $1 }' symbols)
 run 240 "$oracle" -r "$from:$to" -o steps ./kernels -n 200 "${names[@]}"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For t/tools/kernels.t: a plug-in that captures the fourth 64 bits of what vaddpd computes. */
+ * A plug-in for t/tools/kernels.t that captures the fourth 64 bits of the result of vaddpd. */
 #include <regtrace/vprofiler.h>
 
 #include <stdlib.h>

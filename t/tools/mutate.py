@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Breaks one invariant of a closed rank file, for the test of `regtrace check`. usage: mutate.py FILE WHICH"""
+"""Breaks one invariant of a closed rank file, for the test of `regtrace check`.
+
+usage: mutate.py FILE WHICH
+"""
 import sys
 
 import h5py
@@ -15,7 +18,7 @@ def rows_named(f, name, label=None):
 
 
 def whole(data):
-    """The check of a row of /pieces fits again."""
+    """Recomputes the checksum of a row of /pieces."""
     total = 1
     for name in ("thread", "row", "rows", "first_clock", "last_clock"):
         total = (total ^ int(data[name])) * 0x9E3779B97F4A7C15 % 2**64
@@ -49,13 +52,13 @@ def swap(f, table, one, other):
 
 
 def recode(f, at, name, label):
-    """The event gets the code of another kind."""
+    """Gives the event the code of an event with this name and label."""
     code = f["events"][int(rows_named(f, name, label)[0])]["code"]
     field(f, "events", int(at), "code", int(code))
 
 
 def skip_ordinals(f, n):
-    """Raises the ordinal of the last window by n, everywhere."""
+    """Raises the ordinal of the last window by n, in all tables."""
     last = len(f["windows"]) - 1
     old = int(f["windows"][last]["ordinal"])
     field(f, "windows", last, "ordinal", old + n)
@@ -67,7 +70,7 @@ def skip_ordinals(f, n):
 
 
 def killed(f):
-    """Makes the file as if the process was killed at the end: no thread ended before it did."""
+    """Makes the file look as if the process was killed: no thread ended before the process."""
     for i in range(len(f["threads"])):
         field(f, "threads", i, "ended", 0)
     f.attrs.modify("end_reason", np.array(b"killed", dtype=f.attrs.get_id("end_reason").dtype))
@@ -113,7 +116,7 @@ MUTATIONS = {
     "name-unknown": lambda f: field(f, "threads", 0, "name", 3999),
     "map-unknown": lambda f: add(f, "maps", row=0, clock=1, base=1, path=3999),
     "event-thread": lambda f: field(f, "events", 20, "thread", 77),
-    # The last MPI call of a window, of the rank: its leave becomes a mark, so that it stays open.
+    # The leave of the last MPI_Allreduce in window 0 becomes a mark, so that the call stays open.
     "open-over-edge": lambda f: recode(f, [r for r in rows_named(f, "MPI_Allreduce", "leave")
                                            if r < int(f["windows"][0]["close_row"])][-1], "EV_MPI_PCONTROL", None),
     "open-at-end": lambda f: field(f, "events", len(f["events"]) - 1, "code",

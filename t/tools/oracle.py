@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report's and the dump's numbers computed anew with h5py from the rank files; prints TAP for a run.
+"""Computes the numbers of report and dump anew from the rank files, with h5py, and compares; prints
+TAP for a run.
 
 usage: oracle.py DIR REPORT_JSON DUMP_JSON REPORT_TEXT DUMP_TEXT [FIRST LAST]
-FIRST and LAST: all four were made of these windows only.
+
+With FIRST and LAST, all four outputs cover these windows only.
 """
 import collections
 import glob
@@ -69,7 +71,7 @@ class Rank:
         self.names = {int(r["code"]): (text(r["name"]), text(r["label"])) for r in f["functions"][:]}
         self.points = f["calibration"][:]
         f.close()
-        self.places = np.arange(len(self.events))  # of the events in the file
+        self.places = np.arange(len(self.events))  # row numbers in /events
         if span:
             here = (self.events["window"] >= span[0]) & (self.events["window"] <= span[1])
             self.places = self.places[here]
@@ -85,7 +87,8 @@ class Rank:
         return self.n0 + (int(ticks) - self.t0) * self.rate
 
     def mpi(self):
-        """Calls, nested calls, outermost ticks and bytes by name, by a plain stack of each thread."""
+        """Counts calls, nested calls, outermost ticks and bytes by name, with a plain stack for
+        each thread."""
         calls, nested = collections.Counter(), collections.Counter()
         ticks, size = collections.Counter(), collections.Counter()
         stacks = collections.defaultdict(list)
@@ -153,7 +156,9 @@ def check_rank(rank, report):
 
 
 def opener(k, row):
-    """Who opened a window: an alarm, else what its fired row says; of one that a thread joined, the row of who opened it."""
+    """Returns what opened a window: an alarm, else the source that its fired row names.
+
+    For a window that a thread joined, the fired row of the opener counts."""
     if int(row["start_alarm"]) >= 0:
         return "alarm"
     if not row["firing"]:
@@ -199,7 +204,7 @@ def signed32(word):
 
 
 def payload(k, name, label, a, b):
-    """What the two words mean, for the kinds of events that matter most; None for others."""
+    """Decodes the two words of the kinds of events that matter most; returns None for others."""
     if name.startswith("MPI_") and label == "enter":
         want = {n: v for n, v in (("peer", signed32(a)), ("tag", signed32(a >> 32))) if v != -2**31}
         return {**want, "bytes": b & (2**48 - 1), **({"comm": b >> 48} if b >> 48 else {})}
@@ -235,7 +240,8 @@ def payload(k, name, label, a, b):
 
 
 def fired_row(k, row):
-    """What /fired says of an EV_FIRED: there is one row of it, by its place in /events."""
+    """Returns what /fired says of the EV_FIRED at this row of /events; there must be one such row
+    of /fired."""
     hits = [f for f in k.fired if int(f["row"]) == row]
     if len(hits) != 1:
         return {"row of /fired": len(hits)}
@@ -287,7 +293,7 @@ def check_dump(ranks, path, origin):
 
 
 def check_lines(json_path, text_path):
-    """dump's lines for people say the same as its objects."""
+    """Checks that dump's text lines say the same as its JSON objects."""
     with open(json_path, encoding="utf-8") as f:
         objects = [json.loads(line) for line in f]
     with open(text_path, encoding="utf-8") as f:
@@ -310,12 +316,12 @@ def amount(number, unit):
 
 
 def near(value, number, unit):
-    """Is the value what was printed, as far as its digits go?"""
+    """Returns whether the printed number is the value, to the precision of its digits."""
     return abs(value - amount(number, unit)) <= amount(number, unit) * 0.006 + (1 if unit == "ns" else 0)
 
 
 def check_text(ranks, path):
-    """The tables of the report for people."""
+    """Checks the tables of the text report."""
     with open(path, encoding="utf-8") as f:
         lines = f.read().splitlines()
     mains = [k for k in ranks if k.main]

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace plan. The totals are synthetic (synthetic_windows.py writes files with given ones), so the right chains are known:
-# they are worked out by hand here. That such chains open their windows there is for the tests of pmu/ to show.
+# regtrace plan. The totals are synthetic (synthetic_windows.py writes files with given totals), so
+# the right chains are known: they are worked out by hand here. The tests of pmu/ show that such
+# chains open their windows at these places.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
@@ -9,14 +10,15 @@ cd "$T" || exit 99
 export PYTHONDONTWRITEBYTECODE=1
 
 made=0
-# totals SPEC: sets dir to a run with these totals.
+# totals SPEC: makes a run with these totals and sets dir to it.
 totals() {
     made=$((made + 1))
     dir=run-$made
     "$PYTHON" "$here/synthetic_windows.py" "$dir" "$1" || ok 1 "a run with totals $1"
 }
 
-# planned NAME SPEC CHAINS OPTION...: plan prints exactly these chains, and the language takes them.
+# planned NAME SPEC CHAINS OPTION...: plan prints exactly these chains, and the control language
+# accepts them.
 planned() {
     local name=$1 spec=$2 want=$3
     shift 3
@@ -27,19 +29,19 @@ planned() {
     is "$status" 0 "$name: the language takes it" || diag "$err"
 }
 
-# 1,000,000 / 4 = 250,000; half of the gap of 240,000 in front.
+# The period is 1,000,000 / 4 = 250,000; half of the gap of 240,000 comes first.
 planned 'one rank' 1000000 'precond:icount:120000,uniform:250000:10000:4' --windows 4 --length 10K
 planned 'one window lies in the middle' 1000000 'precond:icount:450000,uniform:1000000:100000:1' -n 1 -l 100K
 planned 'the whole run in windows' 1000000 'precond:icount:0,uniform:250000:250000:4' -windows 4 -length 250000
 planned 'an odd total: nothing beyond its end' 1000003 'precond:icount:71423,uniform:142857:11:7' -n 7 -l 11
-# DynamoRIO's own case: 50 windows of 10 billion over the 382 trillion of bwaves_s.
+# DynamoRIO's own example: 50 windows of 10 billion instructions over the 382 trillion of bwaves_s.
 planned '50 windows of 10 billion over 3.82e14' 382000000000000 \
     'precond:icount:3815000000000,uniform:7640000000000:10000000000:50' --windows 50 --length 10G
 planned 'suffixes are decimal, small letters too' 382000000000000 \
     'precond:icount:3815000000000,uniform:7640000000000:10000000000:50' --windows 50 --length 10000m
 planned 'up to what an icount can be' 9223372036854775807 \
     'precond:icount:4611186018427387903,uniform:9223372036854775807:1000000000000000:1' -n 1 -l 1000T
-# With a warm-up W: N periods P and half a gap behind, P = (2T + W + L) / (2N + 1); the gap is P - W - L.
+# With a warm-up W: N periods P, then half a gap. P = (2T + W + L) / (2N + 1); the gap is P - W - L.
 planned 'a warm-up' 4500000 \
     'warmup-start:icount:893333:bcast,start:icount:100000:bcast,stop:icount:20000:bcast,repeat:4' \
     --windows 4 --length 20K --warmup 100K
@@ -60,7 +62,7 @@ planned 'ranks that are asked for' 1000000,5000000,1000000 'precond:icount:45000
     -n 10 -l 10K --rank 0,2
 planned 'a rank that was killed is left out when asked' 1000000,5000000! 'precond:icount:45000:ranks0,uniform:100000:10000:10:ranks0' \
     -n 10 -l 10K --rank 0
-# Several threads: the one with the most instructions drives.
+# Several threads: the one with the most instructions drives the chain.
 planned 'the thread with the most instructions drives' 1000+1000000+2000 'precond:icount:45000:tid1,uniform:100000:10000:10:tid1' \
     -n 10 -l 10K
 planned 'ranks with different drivers do not share a chain' 1000+1000000,1000000+1000 \
@@ -70,7 +72,8 @@ planned 'a thread that lived to the end of the program counts' 1000+1000000? 'pr
     -n 10 -l 10K
 planned 'a thread that nobody counted does not' 1000000+0 'precond:icount:45000,uniform:100000:10000:10' -n 10 -l 10K
 
-# No window reaches beyond the end of any rank, however the numbers fall: worked out anew by Python.
+# No window reaches beyond the end of any rank, whatever the totals: Python checks this
+# independently.
 "$PYTHON" - "$REGTRACE" "$here/synthetic_windows.py" >"$T/random.out" 2>&1 <<'END'
 import random, re, subprocess, sys
 random.seed(7)
@@ -107,7 +110,7 @@ for n in range(25):
 END
 ok $? 'random totals: every rank has its windows, within its instructions' || diag "$(cat "$T/random.out")"
 
-# What is said, and where the chains go.
+# Messages, and the output file of the chains.
 totals 1000000,2000000+5000
 run 60 "$REGTRACE" plan -n 10 -l 10K "$dir"
 like "$err" '^rank 0: 1000000 to 1000000 instructions; 10 windows of 10000, one every 100000$' 'what was planned is said on stderr'
@@ -130,7 +133,8 @@ is "$status" 1 'chains that are lost on their way out are an error'
 run 60 "$REGTRACE" plan -n 10 -l 10K "$dir/rank-00001.h5"
 is "$status $out" '0 precond:icount:95000:tid0,uniform:200000:10000:10:tid0' 'one rank file'
 
-# wrong NAME ERE SPEC OPTION...: exit code 1, nothing on stdout, the message.
+# wrong NAME ERE SPEC OPTION...: plan exits with 1, prints nothing on stdout, and its message
+# matches ERE.
 wrong() {
     local name=$1 pattern=$2
     totals "$3"

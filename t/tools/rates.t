@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Rates of counted events, in report and in Python. Counts and lengths of windows are written by counted_windows.py, so the right
-# rates are worked out by hand here: 2.1 times the counts, in 6 ms.
+# Rates of counted events, in report and in Python. counted_windows.py writes the counts and the
+# lengths of windows, so the right rates are worked out by hand here: 2.1 times the counts, in 6 ms.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 export PYTHONDONTWRITEBYTECODE=1
 
-# counted NAME EVENT=COUNT...: text, json: what report says of such a run.
+# counted NAME EVENT=COUNT...: sets text and json to what report says of such a run.
 counted() {
     "$PYTHON" "$here/counted_windows.py" "$@" || ok 1 "a run is written"
     text=$("$REGTRACE" report -all "$1") && json=$("$REGTRACE" report --json "$1") || ok 1 "it is reported"
@@ -25,7 +25,7 @@ like "$json" '^  "rates": \{"instructions_per_cycle": 1\.5, "cycles_per_second":
 is "$(grep -c '"event": "cache-misses", .*"per_second": 500000, "per_1000_instructions": 0.5}' <<<"$json")" 1 'and of a rank: 3 ms'
 is "$(grep -c '"event": "cache-misses", .*"per_second": 550000, "per_1000_instructions": 0.5}' <<<"$json")" 1 'and another: 1.1 times the counts in 3 ms'
 
-# Beside values: CPI of the windows, of one profile and of two.
+# regtrace values shows CPI of the windows, of one profile and of two.
 COUNTED_VALUES=vp-none "$PYTHON" "$here/counted_windows.py" valued instructions=3000000 cycles=2000000 ref-cycles=10
 COUNTED_VALUES=vp-none "$PYTHON" "$here/counted_windows.py" slower PAPI_TOT_INS=2000000 PAPI_TOT_CYC=5000000
 COUNTED_VALUES=vp-none "$PYTHON" "$here/counted_windows.py" uncounted page-faults=5

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace recover through the command: a killed writer's file is finished, everything else is left alone.
+# regtrace recover, as a command: it finishes the file of a killed writer and leaves everything else
+# alone.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 mpi=$(mpis | tail -1)
@@ -63,7 +64,8 @@ r = json.load(sys.stdin)["ranks"][0]
 print(r["state"], [f["calls"] for f in r["functions"] if f["name"] == "MPI_Barrier"][0], r["lost"])')
 is "$calls" 'recovered 1200 0' 'every call is there, those after the kill too'
 ok_run 'check has nothing against it' "$REGTRACE" check "$T/run"
-# On a terminal, where it takes longer than a second: here a second is over each time that somebody looks at the clock.
+# recover shows its progress on a terminal if it takes longer than a second. Each reading of this
+# clock is seconds after the one before.
 cat >clock.c <<'END'
 #include <sys/syscall.h>
 #include <time.h>
@@ -87,8 +89,8 @@ on_terminal "$REGTRACE" report "$T/shown"
 like "$(cat terminal)" 'reading file 1 of 1: +[0-9]+ %' 'and so does report'
 LD_PRELOAD=$T/clock.so "$REGTRACE" recover "$T/shown" >plain 2>&1 </dev/null
 unlike "$(cat plain)" '%' 'but nowhere else'
-# The stream is gone now, as after a reboot. In the copy a row of the tail is half written, in the chunk that the
-# thread says it has handed over as a whole.
+# The stream is gone now, as after a reboot. In the copy, a row of the tail is half written, in a
+# chunk that the thread has handed over as a whole.
 if [ "$PYTHON" != no ]; then
     rows=$("$PYTHON" - "$T/torn/rank-00000.h5" <<'END'
 import sys
@@ -116,7 +118,7 @@ END
     like "$out" "recovered, 1000 events from the file and 0 from the stream; .* from a torn row on, $((rows - 1000)) are left out" 'and says what it leaves out'
     is "$(json_events)" "\"events\": 1000" 'no more, no less'
     ok_run 'check has nothing against it' "$REGTRACE" check "$T/torn"
-    # Where the last rows of /windows and /fired are damaged, the events say what stood there.
+    # The last rows of /windows and /fired are damaged: recover rebuilds them from the events.
     "$PYTHON" - "$T/rows/rank-00000.h5" <<'END'
 import sys
 import h5py
@@ -152,7 +154,8 @@ fi
 run 60 "$REGTRACE" recover "$T/run"
 like "$out" 'nothing to recover' 'a second time there is nothing to do'
 
-# Complete files that were damaged later: nothing can mend them, so they are named and the status says so.
+# Complete files that were damaged later: nothing can mend them. recover names them, and its status
+# says so.
 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/two" ./p >/dev/null 2>&1
 wait_for 20 test -e "$T/two/regtrace.h5"
 run 60 "$REGTRACE" recover "$T/two"

@@ -22,8 +22,8 @@ int main(void)
 }
 END
 cc -I"$REGTRACE_SOURCE/share/include" -o p p.c || exit 99
-# A writer that starts for as long as the test wants. It prints its pid and waits for a child, which
-# has the stream open too.
+# A writer whose start takes as long as the test wants. It prints its pid and waits for a child,
+# which has the stream open too.
 mkfifo never
 cat >writer <<END
 #!/bin/bash
@@ -44,7 +44,8 @@ begin() {
     writer=$(cat writer.pid)
     kill_at_end "$writer"
 }
-# end: ends the process, then its writer, which is stopped first because it would notice.
+# end: ends the process and its writer. Stops the writer first, because it would notice the
+# process's end.
 end() {
     kill -STOP "$writer"
     kill -KILL $program "$writer"
@@ -68,7 +69,8 @@ ok_run 'the file is whole' "$REGTRACE" check run
 run 60 "$REGTRACE" recover run
 like "$out" 'nothing to recover in run: every file is closed' 'a second time there is nothing to do'
 
-# A folder that was moved, and a copy of it. The streams belong to the folder at their own path.
+# A folder that was moved, and a copy of it. The streams do not belong to the
+# copy.
 begin first
 end
 cp -r first copy
@@ -79,7 +81,7 @@ run 60 "$REGTRACE" recover moved
 like "$out" '^rank-00000\.h5: recovered, 0 events from the file and [1-9][0-9]* from the stream$' 'a folder that was moved has its streams'
 is "$(ls "$REGTRACE_SHM")" '' 'which do not stay in memory'
 
-# Streams in a folder that recover does not know of.
+# Streams in a folder that recover does not know.
 mkdir "$T/shm"
 begin elsewhere REGTRACE_SHM="$T/shm"
 end

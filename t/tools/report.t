@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace report and dump against h5py's own reading of the same files; runs with ranks missing, killed, live.
+# Compares regtrace report and dump with h5py's own reading of the same files. Also runs with
+# missing, killed and live ranks.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 
-# compare FOLDER NAME [FIRST LAST]: report and dump of the folder, or of these windows, against what h5py finds in it.
+# compare FOLDER NAME [FIRST LAST]: compares report and dump of the folder, or of these windows,
+# with what h5py finds there.
 compare() {
     local span=()
     [ $# -lt 4 ] || span=(--window "$3-$4")
@@ -32,7 +34,8 @@ done
 [ -n "${last:-}" ] || skip_all 'no MPI here'
 dir=$T/$last
 
-# Windows of all kinds, opened and closed by whatever can, ignored events, Fortran's calls and nested ones.
+# Windows of all kinds, opened and closed by every means; ignored events; Fortran calls and nested
+# calls.
 kinds='warmup-start:pcontrol:solve,warmup-stop:pcontrol:solved,prolog-start:pcontrol:solve:bcast,prolog-stop:pcontrol:solved:bcast,'
 kinds+='epilog-start:pcontrol:solve;name:b,stop:timeout:1ms'
 run 120 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="$kinds" REGTRACE_DIR="$T/kinds" "$APPS/stencil.$last"
@@ -71,7 +74,7 @@ compare "$T/edges" 'named calls'
 is "$(grep -oE '"opened_by": "[A-Za-z ]*"' edges.json | sort | uniq -c | xargs)" '3 opened_by: API 1 opened_by: default start' 'named calls: who opened the windows'
 is "$(grep -oE '"(fired|ignored)": [0-9]+' edges.json | xargs)" 'fired: 8 ignored: 2' 'named calls: of eight events, both threads'"'"' default starts among them, two changed nothing'
 
-# Two chains that both open windows: each is named by its own text.
+# Two chains that both open windows: the report names each by its own text.
 first=start:pcontrol:solve,stop:pcontrol:solved,repeat second=start:timeout:1ms,stop:timeout:2ms
 run 120 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="$first;$second" REGTRACE_DIR="$T/two" "$APPS/stencil.$last"
 compare "$T/two" 'two chains'
@@ -82,7 +85,8 @@ print(*r["chains"], *sorted({"%d=%s" % (w["chain"], w["chain_text"]) for w in r[
 is "$got" "$first $second 0=$first 1=$second" 'two chains: both are told, and which opened a window'
 like "$(cat "$T/two.text")" "chain 2: $second\$" 'and for people'
 
-# Instruction counts of fired alarms, requested and actual: interrupts that come up to 500 instructions late.
+# Requested and actual instruction counts of fired alarms: interrupts come up to 500 instructions
+# late.
 parts=$REGTRACE_BUILD/t/pmu/parts
 if [ -x "$parts" ]; then
     run 120 env REGTRACE_PMU=step T_REGTRACE_LATE=7:500 REGTRACE_CONTROL='start:icount:1000,stop:icount:1000,repeat:3' \
@@ -99,7 +103,8 @@ else
     skip 'instruction counts' 'counting by steps is for x86-64 alone'
 fi
 
-# A message of more than 32 bits can count, to nobody: no memory is needed for it. Another is one byte short of 2^32.
+# Messages to MPI_PROC_NULL need no memory. Here the number of bytes exceeds 32 bits, and in the
+# second message 48 bits.
 cat >large.c <<'END'
 #include <mpi.h>
 int main(int argc, char **argv)
@@ -173,7 +178,8 @@ run 60 "$REGTRACE" dump --code MPI_Sned "$dir"
 is "$status" 0 'no event of that name: nothing is printed'
 like "$err" 'no event of' 'and that is said'
 
-# Threads that begin in a window that is open already: who opened it, and since when they are late.
+# A thread that begins while a window is open: the report names the window's opener, and the thread
+# is not late by the window's age.
 cat >late.c <<'END'
 #include <pthread.h>
 #include <signal.h>
@@ -198,7 +204,7 @@ ticks=$("$REGTRACE" dump --json --code EV_WINDOW_OPEN --thread 1 "$T/joined" | g
 [ "${ticks:-9999999999}" -lt 2000000000 ]
 ok $? "which it does not join $ticks ticks late"
 
-# dump's filters against its own unfiltered lines.
+# Compares dump's filters with dump's own unfiltered lines.
 all=$("$REGTRACE" dump --json "$dir")
 is "$("$REGTRACE" dump --json --rank 1 "$dir")" "$(grep '^{"rank": 1,' <<<"$all")" 'dump --rank'
 is "$("$REGTRACE" dump --json --window 1-2 "$dir")" "$(grep -E '"window": [12],' <<<"$all")" 'dump --window'
@@ -209,7 +215,7 @@ is "$("$REGTRACE" dump --json --code 'MPI_*send' "$dir")" "$(grep -E '"name": "M
 is "$("$REGTRACE" dump --json --thread 7 "$dir")" '' 'dump --thread of a thread that is not there'
 is "$("$REGTRACE" dump "$dir" | grep -vc '^#')" "$(wc -l <<<"$all")" 'dump for people has as many lines'
 
-# A missing rank, and regtrace.h5 gone: said, and built anew.
+# A missing rank and a missing regtrace.h5: report names the rank and rebuilds regtrace.h5.
 cp -r "$dir" "$T/missing"
 rm "$T/missing/rank-00001.h5" "$T/missing/regtrace.h5"
 run 60 "$REGTRACE" report "$T/missing"
@@ -226,7 +232,8 @@ like "$out" 'never fired.*stop:pcontrol:neverever' 'an alarm that never fired is
 like "$out" 'a line of the log' 'lines of the log are shown'
 like "$out" 'end of program' 'a window that the program'"'"'s end closed says so'
 
-# A rank killed in its window: truncated, and the others are whole. Its writer may still be closing: report waits.
+# A rank killed in its window: the window is truncated, and the other ranks are complete. The writer
+# may still be closing the file: report waits.
 cat >"$T/killed.c" <<'END'
 #include <mpi.h>
 #include <signal.h>
@@ -262,7 +269,7 @@ print(one["end_reason"], one["functions"][0]["calls"], len(w), w[0]["truncated"]
     like "$("$REGTRACE" report "$T/kill")" 'rank(s 0-1 were| 1 was) killed' 'and the report says so'
     ok_run 'check has nothing against it' "$REGTRACE" check "$T/kill"
 
-    # More than the stream holds: the process waits for its writer, and that is told.
+    # More events than the stream holds: the process waits for its writer, and the report says so.
     run 60 mpirun_for "$last" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/wait" REGTRACE_BUFFER=128K \
         "$T/killed" wait
     compare "$T/wait" 'waits'
@@ -274,7 +281,8 @@ print(r["overhead"]["waits"] > 0, r["overhead"]["wait_ns"] > 0, r["overhead"]["w
     is "$got" 'True True True True' 'waits for the writer are counted, with their time, and lose nothing'
     like "$(cat "$T/wait.text")" 'waiting .* measured, [1-9][0-9]* waits for the writer' 'and told to people'
 
-    # Events dropped, many: counted, and calls whose other end fell into a gap are no violation.
+    # Many dropped events: they are counted, and calls whose other end fell into a gap are no
+    # violation.
     run 60 mpirun_for "$last" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=$chain REGTRACE_DIR="$T/drop" REGTRACE_FULL=drop \
         REGTRACE_BUFFER=128K "$T/killed" drop
     compare "$T/drop" 'dropped events'
@@ -288,7 +296,8 @@ else
     skip 'a killed rank' "mpicc.$last is not here"
 fi
 
-# Completions that could not be recorded, system calls that our signals broke off, and lines about many ranks.
+# Completions that could not be recorded, system calls that regtrace's signals interrupted, and
+# lines about many ranks.
 cat >"$T/starved.c" <<'END'
 #include <mpi.h>
 #include <stdio.h>
@@ -337,7 +346,7 @@ else
     skip 'a starved rank' "mpicc.$last is not here"
 fi
 
-# Calls whose other end is missing, as exceptions leave them where nobody sees it: in a copy of a file, by hand.
+# Calls without their other end, as unseen exceptions leave them: made by hand in a copy of a file.
 cp -r "$dir" "$T/ends"
 "$PYTHON" - "$T/ends/rank-00000.h5" <<'END'
 import sys
@@ -349,7 +358,7 @@ with h5py.File(sys.argv[1], "r+") as f:
     window = f["windows"][0]
     rows = [i for i in range(int(window["open_row"]), int(window["close_row"]))
             if events[i]["thread"] == window["thread"] and int(events[i]["code"]) in names]
-    # Calls that have none inside: pairs of neighbours.
+    # Calls without other calls inside: pairs of neighbours.
     pairs = [(a, b) for a, b in zip(rows, rows[1:])
              if names[int(events[a]["code"])] == b"enter" and int(events[b]["code"]) != int(events[a]["code"])
              and names[int(events[b]["code"])] == b"leave"]

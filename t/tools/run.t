@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace run: the program's output, end and environment are its own; both orders with mpirun; what cannot be traced.
+# regtrace run: output, exit status and environment are the program's own. Also both orders with
+# mpirun, and programs that cannot be traced.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 
-# --- the program's own end ----------------------------------------------------------------------------------
+# --- exit status ----------------------------------------------------------------------------------
 for code in 0 1 2 42 255; do
     run 30 "$REGTRACE" run -quiet -o "$T/r" -- sh -c "exit $code"
     is "$status" $code "exit code $code is the program's"
 done
 for signal in TERM KILL USR1 SEGV; do
-    # A shell would say 128 + N for either; this looks at the wait status itself.
+    # A shell reports 128 + N for an exit code and for a signal alike, so Python reads the wait
+    # status itself.
     got=$("$PYTHON" -c 'import subprocess, sys; print(subprocess.run(sys.argv[1:], stderr=subprocess.DEVNULL).returncode)' \
         "$REGTRACE" run -quiet -o "$T/r" -- sh -c "kill -$signal \$\$")
     is "$got" "-$(kill -l $signal)" "a program that SIG$signal ended: so ends regtrace run"
@@ -25,7 +27,7 @@ is "$out" '-a|--control||a b|--|' 'words behind the program are its own'
 run 30 "$REGTRACE" run -quiet -o "$T/r" printf x
 is "$out" 'x' '-- may be left out'
 
-# A signal sent to regtrace run alone reaches the program.
+# A signal that is sent to regtrace run alone reaches the program.
 cat >"$T/waits.sh" <<'END'
 trap 'echo got TERM; exit 7' TERM
 echo ready >"$1"
@@ -39,13 +41,13 @@ kill -TERM $pid
 wait $pid
 is "$?" 7 'a signal is passed on, and the code that the program then chose is taken over'
 is "$(cat "$T/waits.out")" 'got TERM' 'the program received it once'
-# An inherited "ignore" stays the program's.
+# A signal that was ignored before stays ignored in the program.
 got=$(trap '' USR1; "$REGTRACE" run -quiet -o "$T/r" -- sh -c 'kill -USR1 $$; echo survived')
 is "$got" 'survived' 'a signal that was ignored before stays ignored'
 got=$(bash -c 'trap "" CHLD; exec "$@"' - "$REGTRACE" run -quiet -o "$T/r" -- sh -c 'exit 5'; echo $?)
 is "$got" 5 'SIGCHLD ignored before does not lose the code'
 
-# --- the environment ------------------------------------------------------------------------------------------
+# --- environment ----------------------------------------------------------------------------------
 cat >"$T/other.c" <<'END'
 int regtrace_test_other;
 END
@@ -74,7 +76,7 @@ like "$got" '^REGTRACE_EXIT_ON_STOP=1$' 'a switch is 1'
 is "$(grep -A1 '^REGTRACE_CONTROL=' <<<"$got" | tr '\n' '|')" 'REGTRACE_CONTROL=stop:timeout:9|stop:timeout:8|' 'chains are separated by newlines'
 unlike "$got" 'REGTRACE_LIBRARY' 'REGTRACE_LIBRARY is not passed on'
 
-# --- what cannot be traced -------------------------------------------------------------------------------------
+# --- programs that cannot be traced ---------------------------------------------------------------
 cat >"$T/hello.c" <<'END'
 #include <stdio.h>
 int main(void)
@@ -115,7 +117,7 @@ printf 'text\n' >"$T/text" && chmod +x "$T/text"
 run 30 "$REGTRACE" run -- "$T/text"
 like "$err" 'neither an ELF program nor a script' 'a text file is refused'
 
-# --- --explain ---------------------------------------------------------------------------------------------------
+# --- --explain ------------------------------------------------------------------------------------
 run 30 "$REGTRACE" run --explain -control start:pcontrol:solve:count3,stop:timeout:5,repeat -- sh -c "touch $T/ran"
 is "$status" 0 '--explain is fine'
 like "$out" 'solve' 'it speaks of the alarm'
@@ -127,7 +129,7 @@ like "$out" 'icount is not available' 'and says that it cannot'
 run 30 "$REGTRACE" run --explain -control start:bogus
 is "$status" 2 'a wrong chain is wrong there too'
 
-# --- nothing recorded --------------------------------------------------------------------------------------------
+# --- nothing recorded -----------------------------------------------------------------------------
 rm -rf "$T/r" "$T/rel"
 run 30 "$REGTRACE" run -o "$T/none" -- sh -c true
 like "$err" 'nothing was recorded' 'a run without a traced program says so'
@@ -160,7 +162,7 @@ run 30 "$REGTRACE" run -o "$T/mine" -- sh -c true
 [ -e "$T/mine/keep" ]
 ok $? 'a folder with something in it is never removed'
 
-# --- processes that outlive their launcher, as ranks do where one of them aborts --------------------------------
+# --- processes that outlive their launcher, as ranks do when one of them aborts -------------------
 cat >lasts.c <<'END'
 #include <stdlib.h>
 #include <unistd.h>
@@ -176,8 +178,8 @@ int main(void)
 END
 cc -o lasts lasts.c
 cat >hold.sh <<'END'
-# Stops the writer of folder $1 before it has made its file. The process ends after this launcher, and
-# the writer goes on after the process.
+# Stops the writer of folder $1 before it has made its file. The process ends after this launcher,
+# and the writer ends after the process.
 rm -f over
 UNTIL=over ./lasts >/dev/null 2>&1 &
 lasts=$!
@@ -202,7 +204,7 @@ run_with_limit 30 env LD_PRELOAD="$LIBREGTRACE" sh hold.sh "$T/follows"
 like "$("$REGTRACE" check "$T/follows")" ' 2 files' 'check knows of a file that follows'
 unset REGTRACE_RUN REGTRACE_INCLUDE REGTRACE_DIR REGTRACE_CONTROL
 
-# What went wrong, and too little room for streams, is said by regtrace run.
+# regtrace run repeats the lines of the log, and warns of too little room for streams.
 run 30 "$REGTRACE" run -o "$T/least" -buffer 1 -control start:timeout:10ms -- ./lasts
 like "$err" '^regtrace: rank 0 pid [0-9]+ note: REGTRACE_BUFFER is less than' 'lines of the log stand at the end'
 mkdir shm
@@ -215,7 +217,7 @@ else
     skip 'little room for streams' 'needs root and mount'
 fi
 
-# --- launchers: both orders, both MPIs -------------------------------------------------------------------------
+# --- launchers: both orders, both MPIs ------------------------------------------------------------
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 printf '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 0 ] && sleep 0.3\nexec "$@"\n' >"$T/late"
 for mpi in openmpi mpich; do
@@ -241,7 +243,8 @@ for mpi in openmpi mpich; do
     is "$(grep -c '^regtrace run: ' <<<"$err")" 1 "$mpi: once for the node"
     [ ! -e "$T/c.$mpi" ]
     ok $? "$mpi: and nothing was started"
-    # Launchers end a job at its first failed rank: the one that speaks is heard also when it comes last.
+    # Launchers end a job at its first failed rank: the message appears even if the rank that prints
+    # it comes last.
     run 120 mpirun_for $mpi 3 sh "$T/late" "$REGTRACE" run -control start:addres:x -- "$app"
     like "$err" 'addres.*address' "$mpi: also when the rank that says so comes last"
     run 120 mpirun_for $mpi 3 sh "$T/late" env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:addres:x "$app"
@@ -263,7 +266,8 @@ else
     skip 'a static program behind mpirun is refused' 'no openmpi here'
 fi
 
-# Warnings about legal chains: once before the start, once in the log of the run, and never from the ranks.
+# Warnings about legal chains appear once before the start and once in the log of the run, and never
+# from the ranks.
 printf '#include <unistd.h>\nint main(void) { usleep(300000); return 0; }\n' >nap.c
 cc -o nap nap.c
 endless='start:signal:USR1,repeat,name:a;start:signal:USR2,waitfor:a'
@@ -293,7 +297,7 @@ is "$status" 2 '-memory-plan without -memory'
 like "$err" '^regtrace run: -memory-plan has no effect without -memory' 'is told'
 run 60 env REGTRACE_MEMORY_PLAN=addresses "$REGTRACE" run -- true
 is "$status" 0 'as a variable it may stand'
-# What the library refuses: no reason is made up for why nothing was recorded.
+# When the library refuses a chain, regtrace run invents no reason why nothing was recorded.
 if [ "$(uname -m)" = x86_64 ]; then
     run 60 "$REGTRACE" run -o "$T/refused" -memory . -control start:exit_func:main -- ./nap
     is "$status" 2 'a chain that memory traces cannot have'
@@ -302,7 +306,7 @@ else
     skip 'a chain that memory traces cannot have' 'they are for x86-64'
 fi
 
-# -o names a folder of an earlier run.
+# -o names the folder of an earlier run.
 cat >regions.c <<'END'
 #include <regtrace.h>
 int main(void)
@@ -342,7 +346,7 @@ done
 run 60 "$REGTRACE" run -o "$T/refused" -- sh -c 'exit 3'
 unlike "$err" 'could not start the ranks' 'another program is no launcher'
 
-# A program that is over before its writer has begun: its file is there when the command is.
+# A program that ends before its writer has begun: its file exists when regtrace run ends.
 mkdir -p "$T/slow" && cat >"$T/slow/slow.c" <<'END'
 #include <time.h>
 #include <unistd.h>

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""skel_follow.py FOLLOWED REPLAYED: has what `regtrace skel replay -follow` wrote, in turns, for each thread the accesses that a replay afterwards has, in the
-same order? FOLLOWED: each line with the time in front at which it came. Prints how many accesses there are, in how many windows of how many threads."""
+"""Compares `regtrace skel replay -follow` with a replay after the run: the same accesses of each
+thread, in the same order?
+
+usage: skel_follow.py FOLLOWED REPLAYED. In FOLLOWED, each line begins with the time at which it
+came. Prints the number of accesses, windows and threads."""
 import re
 import sys
 

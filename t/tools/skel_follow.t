@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `regtrace skel replay -follow`: accesses come while the program runs, all of them, once; functions that are entered late, threads that come late, ranks,
-# programs that are killed, readers that leave.
+# `regtrace skel replay -follow`: all accesses come while the program runs, each once. Also
+# mid-function entries, threads that start late, ranks, killed programs and readers that leave.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -11,7 +11,7 @@ mkdir "$T/tmp" && export TMPDIR=$T/tmp
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
 gcc -O2 -g -o program "$here/skel_program.c" -lpthread || exit 99
 
-# start FOLDER ARGUMENT...: in the background; its number in `started`.
+# start FOLDER ARGUMENT...: records a program in the background; sets started to the pid.
 start() {
     local folder=$1
     shift
@@ -52,7 +52,7 @@ wait_for 60 sh -c "! kill -0 $started"
 is $? 0 "until it has ended" && wait $started
 is "$(same_as_replayed windows)" "many accesses, 60 windows, 3 threads" "windows: all accesses, once, in order"
 
-# Windows that stay open, through many pieces.
+# Windows that stay open and come in many pieces.
 HOLD=go start pieces ./program 2 1 0 330
 follow_held pieces '^[^ ]* # rank' 2
 is "$came $alive" "0 0" "pieces of an open window come while the program stands still"
@@ -60,14 +60,14 @@ is "$follower $(cat said)" "0 " "long windows"
 is "$(same_as_replayed pieces)" "many accesses, 2 windows, 2 threads" "long windows: all accesses"
 like "$(cut -d' ' -f2- followed)" '^# rank 0, pid [0-9]*, thread 1, window [01], continued$' "threads by turns"
 
-# Many short ones: of each how much was recorded of it and computed from it.
+# Many short windows: how much each recorded and how much was computed from it.
 start short ./program 3 1000 2
 "$REGTRACE" skel replay -follow -format count short 2>said | timed >followed
 is "${PIPESTATUS[0]} $(cat said)" "0 " "short windows"
 "$REGTRACE" skel replay -format count short >replayed
 is "$("$PYTHON_ANY" "$here/skel_follow.py" followed replayed 2>&1)" "0 accesses, 3000 windows, 3 threads" "short windows: each, once, in order"
 
-# As records, as lackey's lines, as HDF5.
+# Binary records, lackey's lines and HDF5.
 start records ./program 3 12 2
 "$REGTRACE" skel replay -follow -format binary records >followed.bin
 is $? 0 "records"
@@ -75,7 +75,8 @@ is $? 0 "records"
 is "$(same_as_replayed records)" "many accesses, 36 windows, 3 threads" "records: all accesses"
 gcc -O2 -o skel_cache "$REGTRACE_SOURCE/share/examples/skel_cache.c"
 is "$(./skel_cache <followed.bin | wc -l)" 36 "which the example reads"
-# An end and a beginning that are written at once, behind another thread's.
+# The end of a window and the beginning of the next are written at once, after another thread's
+# records.
 start dense ./program 4 100 .3
 "$REGTRACE" skel replay -follow -format binary dense >dense.bin
 "$PYTHON_ANY" "$here/skel_records.py" <dense.bin 2>said | sed 's/^/0 /' >followed
@@ -108,7 +109,7 @@ E2
     ok $? "it has what one has that is made afterwards, and functions that were entered late"
 fi
 
-# What has ended, and what never was.
+# Runs that have ended, and folders without memory accesses.
 "$REGTRACE" skel replay -follow records | timed >followed
 is "$(same_as_replayed records)" "many accesses, 36 windows, 3 threads" "a run that is over"
 "$REGTRACE" skel replay -follow -thread 1 -window 3-20 records >part
@@ -132,7 +133,7 @@ MEMORY_LOG=$T/log start handled ./handlers nested 40
 is "${PIPESTATUS[0]} $(cat said)" "0 " "handlers of signals"
 is "$(same_as_replayed handled | sed 's/^[a-z0-9]* accesses, [0-9]* windows/accesses/')" "accesses, 3 threads" "handlers: each apart"
 
-# Killed in its window: what it has recorded last is in the buffer.
+# A program killed in its window: its last accesses are still in the buffer.
 leaves_streams=1
 start killed ./program 2 1 30 100
 "$REGTRACE" skel replay -follow killed 2>said | timed >followed &
@@ -145,7 +146,7 @@ is "$(cat said)" "" "a program that is killed"
 is "$(same_as_replayed killed)" "many accesses, 2 windows, 2 threads" "all that it had recorded"
 is "$(grep -c ' accesses, .*functions entered, cut off: the thread or process ended' followed)" 2 "and how it ended"
 
-# Readers that leave, signals.
+# Readers that leave, and signals.
 start leaves ./program 3 200 20
 "$REGTRACE" skel replay -follow leaves 2>said | head -c 1000 >/dev/null
 is "${PIPESTATUS[0]} $(cat said)" "141 " "a reader that leaves"

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""skel_hdf5.py FILE RECORDS PROGRAM [OTHER]: does the file of `regtrace skel replay -format hdf5` have what the records of -format binary say, as
-share/doc/schema.md has it? Functions, lines and loops are compared with nm, addr2line and the program's source, expressions with what `regtrace skel analyze` says on standard input, if it says something. OTHER has the same rows and tables. Prints what was found."""
+"""Compares a file of `regtrace skel replay -format hdf5` with the records of -format binary.
+
+usage: skel_hdf5.py FILE RECORDS PROGRAM [OTHER]. share/doc/schema.md describes the file. Compares
+functions, lines and loops with nm, addr2line and the program's source, and expressions with the
+output of `regtrace skel analyze` on standard input, if there is any. OTHER must have the same rows
+and tables. Prints what was found."""
 import re
 import subprocess
 import sys
@@ -38,19 +42,20 @@ for s, b, e in zip(stretches, begins, ends):
     assert (rows[s["first"]:s["first"] + s["rows"]]["pc"] == raw["f0"][b + 1:e]).all()
     first += s["rows"]
 
-# One dataset for each recording, behind each other.
+# One dataset for each recording: one after the other, they are all rows.
 recordings = sorted(f["recordings"], key=lambda n: [int(x) for x in re.split("[-.]", n)])
 assert len(recordings) == len(set(stretches["recording"]))
 assert (np.concatenate([f["recordings"][n][()] for n in recordings]) == rows).all()
 
-# What instructions are. Each that has accessed something has a place.
+# Descriptions of instructions. Each instruction that has accessed memory has a place.
 images, bases = f["images"][()], f["bases"][()]
 functions, loops, places = f["functions"][()], f["loops"][()], f["places"][()]
 assert len(images) == 1 and images[0]["path"].decode().endswith(program.lstrip("."))
 base = {(b["pid"], b["program"]): b["base"] for b in bases}
 assert len(base) == len(bases)
 place = {p["address"]: p for p in places}
-assert len(set(functions["name"])) == len(functions), functions # what is analysed from its middle on is a part of its function
+# A function that is also analysed from its middle on has no second row.
+assert len(set(functions["name"])) == len(functions), functions
 symbols = {}
 for line in subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True).stdout.splitlines():
     words = line.split()
@@ -78,7 +83,8 @@ for p in places:
     depths[function] = max(depths.get(function, 0), len(chain))
 assert [depths[n] for n in ("rows", "columns", "add", "walk", "work")] == [2, 2, 2, 1, 0], depths
 
-# Accesses are expressions, those of `regtrace skel analyze`, which are on standard input; but for those who call what opens windows, which are analysed from there on, too.
+# The expressions are those of `regtrace skel analyze`, which are on standard input. Exceptions are
+# the callers of the functions that open windows: they are analysed from there on, too.
 analyzed = {}
 for line in sys.stdin:
     m = re.match(r"    0x([0-9a-f]+)  ([RWM] .*?)(   \[.*)?$", line)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `regtrace skel replay -format hdf5`: rows and tables against the records, nm and addr2line, by h5py; what is there stays; what fails leaves nothing.
+# `regtrace skel replay -format hdf5`: compares rows and tables, read by h5py, with the records, nm
+# and addr2line. An existing file stays, and a failure leaves no file.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -26,11 +27,11 @@ else
         "N accesses, 300 stretches, 5 recordings, N instructions" "what records say"
     "$PYTHON" "$here/skel_hdf5.py" small.h5 records ./program a.h5 </dev/null >/dev/null 2>&1
     ok $? "compressed or not, by one or several at once: the same"
-    # The check itself.
+    # The check itself: it detects missing records.
     head -c -2400024 records >fewer && tail -c 24 records >>fewer
     "$PYTHON" "$here/skel_hdf5.py" a.h5 fewer ./program </dev/null >/dev/null 2>&1
     isnt $? 0 "fewer records would be seen"
-    # Skeletons of older versions know nothing of expressions.
+    # Skeletons of older versions have no expressions.
     cp -r run older
     sed -i '/^TEXT(/d; /^static const char \*const [ac]_/d; s/skeleton_texts/other_texts/' older/memory/*.c
     hdf5 -thread 0 -o older.h5 older
@@ -45,7 +46,7 @@ else
     is "$status $(ls empty.h5* 2>/dev/null)" "1 " "no such window: no file"
 fi
 
-# Handlers of signals have recordings of their own, and are of the same program.
+# Signal handlers have separate recordings, which belong to the same program.
 gcc -O2 -o handlers "$here/../preload/memory_handlers.c" || exit 99
 MEMORY_LOG=$T/log "$REGTRACE" run -quiet -o handled -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window,repeat' -- ./handlers nested 8 >out 2>said
 hdf5 -o handled.h5 handled
@@ -57,7 +58,7 @@ for s in h5py.File("handled.h5")["stretches"]:
 is "$(awk '/handler of signal/ { print $NF }' text | sort -u | xargs)" "10 14" "handlers in handlers too"
 rm -r handled handled.h5 handlers log
 
-# What is there.
+# Files that exist already.
 hdf5 -o a.h5 run
 is "$status" 1 "a file that is there"
 like "$err" 'a.h5 is there already: -force replaces it' "stays"
@@ -75,7 +76,7 @@ hdf5 -o - run
 is "$status" 1 "standard output"
 like "$err" 'cannot be written to standard output: name a file' "is refused"
 
-# What fails leaves nothing, and what was there.
+# A failure leaves no new file, and keeps the old one.
 mkdir failing && mv run program failing && cd failing || exit 99
 for level in 0 1; do
     for blocks in 64 130 1500; do
@@ -90,7 +91,8 @@ wait_for 20 sh -c 'ls killed.h5.unfinished-*'
 kill -TERM $started
 wait $started
 is $? 143 "a signal"
-# While it compiles: what the compiler and its children write goes too, and they with it.
+# A signal while the compiler runs: the files of the compiler and its children go, and so do these
+# processes.
 cat >slow_cc <<'END'
 #!/bin/sh
 touch "$TMPDIR/some.s"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Compiled skeletons are kept: a second `regtrace skel replay` calls no compiler and says the same; what is damaged, or may be somebody else's, is made anew.
+# Compiled skeletons are cached: a second `regtrace skel replay` calls no compiler and prints the
+# same. A cached file that is damaged, or that others may have written, is compiled again.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -8,11 +9,12 @@ cd "$T" || exit 1
 mkdir tmp && export TMPDIR=$T/tmp XDG_CACHE_HOME=$T/cache
 gcc -O2 -g -o program "$here/skel_program.c" -lpthread || exit 99
 "$REGTRACE" run -o run -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window,repeat:100000' -- ./program 3 4 >out 2>said || exit 99
-# A compiler that says when it is called; another is the same in another file.
+# A compiler that logs each call. `other` is the same compiler in another file.
 printf '#!/bin/sh\necho called >>%q\nexec cc "$@"\n' "$T/calls" | tee compiler >other && chmod +x compiler other
 export CC=$T/compiler
 touch calls
-# replayed NAME CALLS [FORMAT]: as it was at first, after so many calls of the compiler.
+# replayed NAME CALLS [FORMAT]: a replay prints what the first one printed, and calls the compiler
+# CALLS times.
 replayed() {
     local before
     before=$(wc -l <calls)
@@ -35,7 +37,7 @@ mkdir 'a b' && cp compiler 'a b/c d' && CC="$T/a b/c d" replayed "one whose path
 rm run/memory/*.so
 replayed "none is kept" 1
 
-# It is taken for what it is: whole, and nobody else's.
+# A cached file is used only if it is complete and if nobody else can have written it.
 file=$(echo run/memory/*.so) && cp "$file" whole
 for change in 'head -c 5000 whole' 'head -c 20 whole' 'true' 'head -c -1 whole' 'tr a-z b-za <whole' 'cat whole; echo'; do
     bash -c "$change" >"$file"
@@ -55,7 +57,7 @@ fi
 mv "$file" elsewhere && ln -s "$T/elsewhere" "$file"
 replayed "a link" 1
 
-# Many at once.
+# Several replays at once.
 rm run/memory/*.so
 for n in 1 2 3 4 5 6; do
     "$REGTRACE" skel replay run >"at_once$n" 2>&1 &
@@ -69,7 +71,7 @@ is "$bad" "" "six at once say the same"
 is "$(kept) $(find run/memory -name '.part*' | wc -l)" "1 0" "and leave one file"
 replayed "which is whole" 0
 
-# Where the run cannot be written it is kept in the user's cache.
+# If the run's folder is not writable, skeletons are cached in the user's cache.
 rm run/memory/*.so
 is "$(kept cache)" 0 "nothing was kept there"
 before=$(wc -l <calls)
@@ -88,7 +90,7 @@ else
 fi
 chmod -R u+w run
 
-# While a program runs it depends on the moment what is compiled.
+# -follow: how far the program is determines what is compiled, so the result is not cached.
 rm -f run/memory/*.so
 "$REGTRACE" skel replay -follow run >again 2>said
 is "$? $(kept)" "0 0" "what is compiled meanwhile is not kept"

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""skel_records.py: records of `regtrace skel replay -format binary` on standard input as the text that -format text writes, as share/doc/memory.md
-has both. Ends with 1 where they are not as they should be."""
+"""Converts records of `regtrace skel replay -format binary` on standard input to the text of
+-format text.
+
+share/doc/memory.md describes both. Exits with 1 if the records are malformed."""
 import struct
 import sys
 
@@ -9,7 +11,7 @@ data = sys.stdin.buffer.read()
 assert len(data) % 24 == 0, "%d bytes are no records" % len(data)
 ends = {0: "", 1: "left", 2: "no room", 3: "amid", 255: "open"}
 out, heads = [], 0
-inside, whose = {}, None  # accesses by the thread of stretches that have begun; which one is told of
+inside, whose = {}, None  # accesses of each open segment; the segment that records belong to now
 for at in range(0, len(data), 24):
     pc, address, size, kind, zero = struct.unpack_from("<QQIc3s", data, at)
     assert zero == bytes(3), "padding is not zero"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `regtrace skel replay` to standard output: text, records, readers that leave, several at once, damaged recordings, options that do not fit.
+# `regtrace skel replay` to standard output: text, records, readers that leave, several processes,
+# damaged recordings, options that do not fit.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -9,7 +10,7 @@ PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/conf
 mkdir "$T/tmp" && export TMPDIR=$T/tmp
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
 gcc -O2 -g -o program "$here/skel_program.c" -lpthread || exit 99
-# record FOLDER ARGUMENT...
+# record FOLDER ARGUMENT...: records the program with these arguments.
 record() {
     local folder=$1
     shift
@@ -61,7 +62,8 @@ run 20 script -qec "'$REGTRACE' skel replay -format binary run" /dev/null
 command -v script >/dev/null && { [ "$status" = 1 ] && grep -q 'for programs: redirect it' <<<"$out"; ok $? "records are not for terminals"; }
 is "$(ls -A "$TMPDIR")" "" "nothing is left behind"
 
-# Programs that follow each other by exec in one process: the first has no number. The last one has a thread that the others had not.
+# Programs that follow each other by exec in one process. Only the later ones are numbered, and only
+# the last one has a second thread.
 cat >again.c <<'C'
 #include <pthread.h>
 #include <unistd.h>
@@ -92,7 +94,7 @@ is "$("$REGTRACE" skel replay -follow again.run | grep '^# rank' | programs | tr
 is "$("$REGTRACE" skel stats -format json again.run | sed -n 's/^ *"program": \([0-9]*\),$/\1/p' | xargs)" "0 1 2 2" "as skel stats has them"
 is "$(grep -c program text)" 0 "where there is one, none is named"
 
-# Several at once: the same bytes.
+# Several processes write the same bytes as one.
 for format in text lackey count binary; do
     "$REGTRACE" skel replay -jobs 1 -format $format many >one
     for jobs in 2 8; do
@@ -101,7 +103,8 @@ for format in text lackey count binary; do
     done
 done
 "$REGTRACE" skel replay -jobs 1 many >one
-# What is written before its turn goes to a file: where that cannot grow, it waits.
+# What a process writes before its turn goes to a file. Where that file cannot grow, the process
+# waits.
 (trap '' XFSZ; ulimit -f 300; "$REGTRACE" skel replay -jobs 8 many 2>said) | cat >several
 ok_run "also where it cannot be kept" cmp one several
 is "$(cat said)" "" "without a word"
@@ -121,7 +124,7 @@ is $? 143 "a signal ends it"
 exec 9<&-
 is "$(wait_for 10 sh -c "! ls -A '$TMPDIR' | grep -q ." && echo gone)" gone "and leaves nothing behind"
 
-# Parts of it.
+# Selected threads, windows and ranks.
 is "$("$REGTRACE" skel replay -thread 1 run | sed -n 's/^# rank.*thread \([0-9]*\).*/\1/p' | sort -u)" 1 "one thread"
 is "$("$REGTRACE" skel replay -window 3-5 run | sed -n 's/^# rank.*window \([0-9]*\).*/\1/p' | sort -n | xargs)" "3 4 5" "some windows"
 run 20 "$REGTRACE" skel replay -rank 7 run
@@ -135,8 +138,8 @@ for format in text count binary hdf5; do
 done
 ok "$([ ! -e none.h5 ]; echo $?)" "no file is made of them"
 
-# -max-size: the window that is cut off, or the first that is missing, says so; a report has what replay has.
-# limited NAME BYTES: of the last run; sets counted.
+# -max-size: the window that is cut off, or the first missing window, says so. The report counts
+# what replay counts. limited NAME: checks the last run; sets counted.
 limited() {
     like "$(cat said)" 'a thread end: its file has reached REGTRACE_MAX_SIZE: a larger -max-size' "$1: the log says why"
     run 60 "$REGTRACE" skel replay -format count limited
@@ -155,7 +158,8 @@ limited "many small ones"
 like "$(tail -2 <<<"$counted" | tr '\n' ' ')" 'window [1-9][0-9]*, 0 bytes, cut off.* # 0 accesses' "the last one has nothing"
 like "$("$REGTRACE" report limited)" "Memory traces: .* in 1000 windows" "the report counts all of them"
 
-# damaged NAME ERE: the copy of the recording is replayed in each format: status 1, what matches, no crash.
+# damaged NAME ERE: replay of the damaged copy fails in each format with status 1 and a message that
+# matches, and does not crash.
 damaged() {
     local format
     for format in text lackey count binary; do
@@ -164,7 +168,7 @@ damaged() {
     done
     ok 0 "$1: is told in each format"
 }
-# patch OFFSET BYTES, as printf has them
+# patch OFFSET BYTES: writes BYTES, in printf's notation, to the copy of the recording.
 patch() {
     # shellcheck disable=SC2059
     printf "$2" | dd of="changed/${rec#run/}" bs=1 seek="$1" conv=notrunc status=none
@@ -181,7 +185,8 @@ copy && patch $((first + 8)) '\377\377\377\377\377\377\377\177' && damaged "a st
 copy && patch $((first + 64)) '\011' && damaged "no token" 'has what is no token at its byte 0'
 copy && patch $((first + 64)) '\001\377\377\000\000' && damaged "no such function" 'enters function 65535, which no skeleton has'
 copy && patch $((first + 8)) '\007\000\000\000\000\000\000\000' && damaged "ends within a value" 'ends within a value'
-# The log behind the buffer, all of it or so many bytes, as if the buffer had been full: moved BYTES MOVED (1: killed before the buffer was emptied).
+# moved BYTES FLAG: moves the log, or its first BYTES bytes, from the buffer to the file after it,
+# as if the buffer had been full. FLAG 1: the process was killed before it emptied the buffer.
 moved() {
     copy && "$PYTHON_ANY" - "changed/${rec#run/}" "$1" "$2" <<'E2'
 import struct, sys
@@ -204,7 +209,8 @@ moved 5000 0 && same "some of them in the file"
 moved 0 1 && same "a buffer to be passed over"
 moved 0 0 && truncate -s -1 "changed/${rec#run/}" && damaged "cut off in the last stretch" 'damaged: its end is missing'
 copy && patch 32 '\377\377\377\377\377\377\377\377' && same "killed as a stretch had just been closed"
-# Calls that nest without an end: by tokens, so an alarm stands at what is called.
+# Calls that nest without end, written as tokens. Alarms at work and rows make the recording hold
+# tokens for their entries.
 number_of() { sed -n "s/^ENTRY(\([0-9]*\),.*\"$1\".*/\1/p" changed/memory/*.c; }
 rm -rf changed
 "$REGTRACE" run -quiet -o changed -memory . -control "$WINDOWS" -control 'start:enter_func:work:count1000000' -control 'start:enter_func:rows:count1000000' -- ./program 3 4 >out 2>said || diag "$(cat said)"

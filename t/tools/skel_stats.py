@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""skel_stats.py TEXT JSON CSV: are the numbers of `regtrace skel stats` those of the accesses that `regtrace skel replay` writes as text (of a program at a
-fixed address)? Everything is computed once more, as plainly as can be: sets of bytes, a list of lines in the order of their last touches. Which loop and
-which function an instruction is in is taken from JSON. The table says what JSON says. Prints how much was compared."""
+"""Compares `regtrace skel stats` with the accesses that `regtrace skel replay` writes as text (of a
+program at a fixed address).
+
+usage: skel_stats.py TEXT JSON CSV. Computes everything once more, as plainly as possible: sets of
+bytes, and a list of lines in the order of their last touches. Takes from JSON the loop and the
+function of each instruction. The CSV table must say what JSON says. Prints how much was compared.
+"""
 import collections
 import csv
 import json
@@ -61,7 +65,7 @@ for record in open(text):
             stack, last = [], {}
         whose, process = new, new[:2]
         stream = streams.setdefault(whose, Sums())
-        # Behind a jump recording goes on; what is lost is not found again.
+        # A jump is no final end: recording goes on after it. Any other incomplete end is final.
         end = next((word for said, word in ENDS.items() if said in record), "closed")
         if end not in ("closed", "jumped") or ends.get(whose, "closed") in ("closed", "jumped"):
             ends[whose] = end
@@ -108,7 +112,7 @@ for f in j["functions"]:
 for x in j["loops"]:
     loops[x["function"], x["loop"]].check(x, x)
 
-# The table.
+# The CSV table says what JSON says.
 rows = list(csv.DictReader(open(table)))
 columns = ("scope rank pid program thread window signal end image function loop counter depth address line kind bytes expression accesses loads stores footprint_bytes "
            "footprint_lines footprint_pages strides stride_1 stride_1_times stride_2 stride_2_times stride_3 stride_3_times cold").split()

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `regtrace skel stats`: numbers against those that Python computes from the accesses, and that are known by hand; expressions without the program; what cannot be done.
+# `regtrace skel stats`: compares its numbers with those that Python computes from the accesses, and
+# with numbers known by hand. Also expressions without the program, and failures.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -11,7 +12,8 @@ WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000
 gcc -O2 -g -no-pie -fno-pie -o program "$here/skel_stats_program.c" -lpthread || exit 99
 "$REGTRACE" run -quiet -o run -memory . -control "$WINDOWS" -- ./program 3 >out 2>said || { diag "$(cat said)"; exit 99; }
 stats() { run 100 "$REGTRACE" skel stats "$@"; }
-# compared NAME WANTED OPTION...: of a run that is selected by options; -line and -page are of stats alone.
+# compared NAME WANTED [OPTION VALUE]... RUN: compares the selected part of a run. -line and -page
+# are options of stats alone.
 compared() {
     local name=$1 wanted=$2 grain=() selected=()
     shift 2
@@ -30,15 +32,15 @@ compared "one thread" '^2[0-9]{4} accesses, 2 streams' -thread 1 run
 compared "large lines and pages" ' 6 streams' -line 128 -page 8192 run
 compared "small ones" ' 6 streams' -line 16 -page 64 run
 compared "pages as large as lines" ' 2 streams' -line 4096 -page 4096 -thread 2 run
-# Windows are numbered as they open, over all threads.
+# Windows are numbered in the order in which they open, over all threads.
 first=$("$REGTRACE" skel stats -thread 0 run | sed -n 's/^ *rank 0, .*, thread 0, window \([0-9]*\):.*/\1/p' | head -1)
 compared "a window" '^1[0-9]{4} accesses, 1 streams' -window "$first" run
 head -n -1 text | sed '$d' >fewer
 "$PYTHON_ANY" "$here/skel_stats.py" fewer json csv >/dev/null 2>&1
 isnt $? 0 "an access that is missing would be seen"
 
-# Known by hand: of one stream.
-# value FUNCTION COLUMN...: of the function's innermost loop.
+# Numbers of one stream that are known by hand.
+# value FUNCTION COLUMN...: prints columns of the function's innermost loop.
 value() {
     local function=$1
     shift
@@ -47,8 +49,10 @@ value() {
         END { split(row, v, ","); for (i = 1; i <= n; i++) printf "%s%s", v[at[columns[i]]], i < n ? " " : "\n" }' csv
 }
 SUMS='accesses loads stores footprint_bytes footprint_lines footprint_pages cold reuse_0 reuse_1'
-# By columns 47 lines lie between two touches of one, in 42 columns of 48; in the first column those are fewer and fewer that rows touched since: 62, 57 and 52 of the
-# last three rows. 12 of the words across lines lie in two, so 112 lines are touched, 56 different ones, of which copy has touched 11.
+# columns: 47 other lines lie between two touches of a line, in 42 columns of 48. In the first
+# column, fewer and fewer lines were touched since rows touched the line: 62, 57 and 52 for the last
+# three rows. across: 12 of the words lie in two lines, so 112 lines are touched. 56 of them are
+# different, and copy has touched 11 of those before.
 # shellcheck disable=SC2086
 {
     is "$(value strided counter depth $SUMS)" "I 1 1000 1000 0 8000 500 8 500 500 0" "a strided loop"
@@ -61,7 +65,7 @@ like "$(grep ',strided,' csv)" '^access,.*,R,8,R 8 rdi.1 \+ 32\*I,1000,.*,999,32
 is "$("$REGTRACE" skel analyze -function '^columns$' program | sed -n 's/^ *0x[0-9a-f]*  \(M .*\)/\1/p')" "$(awk -F, '/^access.*,columns,.*,M,/ { print $18 }' csv)" "as skel analyze has it"
 like "$(grep ',strided,' csv)" 'skel_stats_program.c:[0-9]+,R' "and the source line"
 
-# As text.
+# Text output.
 stats -window "$first" run
 is "$status $err" "0 " "for people"
 like "$out" '^Lines of 64 bytes, pages of 4096' "lines and pages"
@@ -70,22 +74,23 @@ like "$out" '2304 accesses; 18432 bytes, 288 lines, 5 pages; stride \+384 98.0%,
 like "$out" '^    loop I at 0x[0-9a-f]+  skel_stats_program.c' "loops"
 like "$out" '^    rank 0, pid [0-9]+, thread 0, window [0-9]+: 1[0-9]{4} accesses' "streams"
 
-# Several at once, and as often as one likes: the same.
+# Several processes print what one prints.
 "$REGTRACE" skel stats -jobs 1 -format json run >one
 for jobs in 2 8; do
     "$REGTRACE" skel stats -jobs $jobs -format json run >several
     ok_run "$jobs at once say what one says" cmp one several
 done
 
-# Processes have memory of their own, threads share theirs.
+# Processes have separate memories; the threads of one share its memory.
 "$REGTRACE" run -quiet -o twice -memory '^(strided|work)$' -control "$WINDOWS" -- sh -c './program 1; ./program 2' >out 2>said || { diag "$(cat said)"; exit 99; }
 compared "two programs" ' 6 streams' twice
 is "$("$REGTRACE" skel stats -format csv twice | awk -F, '$1 == "loop" { print $19, $22 }')" "6000 24000" "each with memory of its own"
 
-# What is incomplete. Of `run` nothing is: each stream is closed, and nothing is said of it.
-# ends FOLDER: of its streams, by how many.
+# Incomplete streams. In `run`, all streams are closed and no message appears.
+# ends FOLDER: prints how many of its streams have each kind of end.
 ends() { "$REGTRACE" skel stats -format csv "$1" 2>/dev/null | awk -F, '$1 == "stream" { print $8 }' | sort | uniq -c | xargs; }
-# incomplete NAME FOLDER ENDS HOW-MANY PATTERN: what is said of it in each format; PATTERN is as often in what replay counts as there are such streams.
+# incomplete NAME FOLDER ENDS HOW-MANY PATTERN: checks the messages in each format. `replay -format
+# count` prints PATTERN once for each incomplete stream.
 incomplete() {
     local format count=${4%% *}
     for format in text json csv; do
@@ -169,11 +174,12 @@ like "$as_text" '^ +no_room: cut off, its file could not grow$' "and text has it
 incomplete "a function that calls dlopen" ends.loads "2 closed 1 missing" "1 of 3 streams is" "^# 1 times a function was not recorded"
 stats -format csv -window 2 ends.loads
 is "$status $err" "0 " "another window is complete"
-# Behind a jump recording goes on, and a handler that it leaves is over.
+# After a jump recording goes on. A handler that the jump leaves is over.
 incomplete "left by a jump" ends.leaves "3 closed 1 jumped" "" "not recorded"
 is "$("$REGTRACE" skel replay -format count ends.leaves | grep -c 'left by a jump')" 2 "left by a jump: as replay says"
 
-# Without the program: expressions are in the run's folder; lines and readable names are not.
+# Without the program: the run's folder has the expressions, but not the lines and the readable
+# names.
 mv program elsewhere
 stats -format csv -window 0 run
 is "$status" 0 "without the program"
@@ -185,7 +191,7 @@ is "$status" 0 "a run of an older version"
 like "$out" '^access,.*,strided,.*,,R,8,,1000,' "is without them"
 mv elsewhere program
 
-# Nothing, and what fails.
+# Selections without events, and failures.
 stats -window 99999 -format csv run
 is "$status $out" "1 " "no such window"
 like "$err" 'nothing was recorded in run.* in window 99999 .*-format count run names what was' "is said"

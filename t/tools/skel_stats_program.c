@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Accesses whose statistics are known: skel_stats_program [THREADS]. Twice in each thread, a window each time: a strided loop, a matrix by rows and by columns, a list whose order is no
- * order, a tree by recursion, bytes that are copied and moved, and words that lie across lines. */
+ * A program whose access statistics are known: skel_stats_program [THREADS]. Each thread opens two
+ * windows. In each window it executes a strided loop, a matrix by rows and by columns, a list in
+ * scattered order, a tree by recursion, copied bytes, and words that lie across lines. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,7 +41,8 @@ APART void close_window(void)
     __asm__ volatile("");
 }
 
-/* 1000 loads of 8 bytes, 32 bytes apart: 500 lines of 64 bytes, 8 pages; each second is in the line of the one before. */
+/* 1000 loads of 8 bytes, 32 bytes apart: 500 lines of 64 bytes, 8 pages. Every second load is in
+ * the line of the load before it. */
 APART uint64_t strided(const uint64_t *list)
 {
     uint64_t sum = 0;
@@ -49,7 +51,7 @@ APART uint64_t strided(const uint64_t *list)
     return sum;
 }
 
-/* 48 times 48 stores by rows, then loads by columns. */
+/* rows() stores 48 x 48 elements by rows; columns() then increments them by columns. */
 APART void rows(double (*m)[SIDE])
 {
     for (int i = 0; i < SIDE; i++)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What keeps `regtrace skel replay` from compiling skeletons is said once, with what helps; files of a run that are no files, or damaged.
+# `regtrace skel replay` says once why it cannot compile skeletons, and what helps. Also files of a
+# run that are damaged or not regular files.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
@@ -9,7 +10,7 @@ mkdir tmp && export TMPDIR=$T/tmp XDG_CACHE_HOME=$T/cache
 gcc -O2 -g -o program "$here/skel_program.c" -lpthread || exit 99
 "$REGTRACE" run -o run -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window,repeat:100000' -- ./program 3 4 >out 2>said || exit 99
 [ "$(echo run/memory/*.rec | wc -w)" -gt 2 ] || exit 99
-# trouble NAME LINES ERE: replays, and those that follow others, fail with so many lines.
+# trouble NAME LINES ERE: replay fails in each format with LINES lines, which match ERE.
 trouble() {
     local format
     for format in text count; do
@@ -26,7 +27,7 @@ printf '#!/bin/sh\necho "no such option" >&2\nexit 1\n' >wrong && chmod +x wrong
 CC=$T/wrong trouble "a compiler that fails" 2 'no such option.*cannot be compiled by .*/wrong \(the variable CC'
 TMPDIR=$T/absent trouble "no folder" 1 'no folder for compiled skeletons: .*/absent/.*: No such file or directory \(the variable TMPDIR names another folder'
 
-# Skeletons that are not whole: cut off in a function, or between two.
+# Incomplete skeletons: cut off within a function, or between two functions.
 skeleton=$(echo run/memory/*.c)
 cp "$skeleton" whole
 for bytes in $(($(wc -c <whole) / 2)) $(($(wc -c <whole) - 5)) 0; do
@@ -37,7 +38,7 @@ awk '/^\/\* [0-9]+ calls / { caller = 1 } { print } caller && /^#endif/ { exit }
 trouble "a skeleton that lacks who is called" 1 "the skeleton $skeleton is damaged or incomplete"
 cp whole "$skeleton"
 
-# What is no file, and names that are none.
+# Files that are not regular, and names that are invalid.
 cp -r run other && mkfifo other/memory/98-0.0.rec
 run 20 "$REGTRACE" skel replay other
 is "$status" 1 "a FIFO among recordings"

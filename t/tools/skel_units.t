@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Skeletons of large programs are cut into units, which are compiled side by side, most of them quickly: the accesses are those of one unit.
+# Skeletons of large programs are cut into units. Units are compiled in parallel, most of them
+# without optimization; the accesses are the same as with one unit.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
 mkdir tmp && export TMPDIR=$T/tmp XDG_CACHE_HOME=$T/cache
-# Functions that call each other, of which some have loops, tail calls, tables, registers that callers know, and recursion.
+# Functions that call each other. Some have loops, tail calls, jump tables, registers that callers
+# know, and recursion.
 for ((n = 0; n < 120; n++)); do
     cat <<EOF
 __attribute__((noinline)) static long f$n(long *a, long n, struct list *l)
@@ -70,14 +72,14 @@ is "$(wc -l <calls)" 0 "what units give is kept"
 "$REGTRACE" skel replay -jobs 1 run >text 2>said
 ok_run "one at a time" cmp expected text
 
-# A unit that cannot be compiled, or is cut off.
+# A unit that cannot be compiled.
 rm run/memory/*.so && rm -rf cache
 printf '#!/bin/sh\ncase "$*" in *unit2.c*) echo this one >&2; exit 1;; esac\nexec cc "$@"\n' >compiler
 CC=$T/compiler "$REGTRACE" skel replay run >text 2>said
 is "$? $(grep -c 'this one' said) $(grep -c 'cannot be compiled by' said)" "1 1 1" "a unit that cannot be compiled"
 is "$(ls -A tmp)" "" "nothing is left behind"
 
-# On terminals it says what takes long.
+# On a terminal, replay says when it starts a long compilation.
 if command -v script >/dev/null; then
     run 100 script -qec "'$REGTRACE' skel replay -format count run" /dev/null
     like "$out" '^regtrace skel: [0-9]+ functions are being compiled, which is kept for the next replay' "a terminal is told"

@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace split: files of one window against the run they come from, read by h5py; odd runs, odd folders, odd inputs.
+# regtrace split: compares the files of single windows with the run they come from, read by h5py.
+# Also unusual runs, folders and inputs.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 [ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
 export PYTHONDONTWRITEBYTECODE=1
 
-# split_is_right NAME RUN [CHECKED]: split RUN, hold it against the oracle; every window passes check, report and the package.
+# split_is_right NAME RUN [CHECKED]: splits RUN and compares the result with the oracle. Every
+# window must pass check, report and the Python package.
 split_is_right() {
     local name=$1 run=$2 w
     run 120 "$REGTRACE" split -o "$run.split" "$run"
@@ -67,7 +69,8 @@ else
     skip 'windows of an MPI program' 'no MPI here'
 fi
 
-# Threads in broadcast windows, one that ends in a window, one that begins in one; strings of all kinds; default output name.
+# Threads in broadcast windows: one ends in a window, one begins in a window. Also strings of all
+# kinds, and the default output name.
 cat >threads.c <<'END'
 #include <pthread.h>
 #include <regtrace.h>
@@ -140,7 +143,7 @@ cc -I"$REGTRACE_SOURCE/share/include" -o killed killed.c
 split_is_right 'killed' "$T/killed.run"
 like "$("$REGTRACE" report "$T/killed.run.split/window-00002")" '\(truncated\)' 'the last window of a killed program is truncated in its file'
 
-# Events were dropped: each window's file accounts for its own.
+# Dropped events: each window's file accounts for the losses of that window.
 cc -I"$REGTRACE_SOURCE/share/include" -O2 -o many -xc - <<'END'
 #include <regtrace.h>
 int main(void)
@@ -164,7 +167,7 @@ sum=$(for w in dropped.split/window-*; do "$REGTRACE" report --json "$w"; done |
 [ "$sum" -gt 0 ] && [ "$sum" -le "$lost" ]
 ok $? "of which its windows' files account for $sum"
 
-# Nothing to split, and inputs that are none.
+# Runs without a window, and invalid inputs.
 printf 'int main(void) { return 0; }\n' >none.c && cc -o none none.c
 "$REGTRACE" run -quiet -o "$T/no-window" -control start:signal:USR1 -- ./none
 run 60 "$REGTRACE" split no-window
@@ -187,7 +190,7 @@ like "$err" 'is not an HDF5 file' 'is said to be none'
 run 60 "$REGTRACE" split -o /proc/nothing threads.run
 is "$status" 1 'a folder that cannot be made'
 like "$err" 'cannot make the folder /proc/nothing: .*; -output DIR names another' 'is an error with the remedy'
-# No room for a file: what could not be written is not there, and what is there is whole.
+# No room for a file: split leaves no incomplete file behind.
 run 60 bash -c 'trap "" XFSZ; ulimit -f 40; exec "$@"' - "$REGTRACE" split -o no-room dropped
 is "$status" 1 'a file that becomes too large for its place'
 like "$err" 'cannot (write|create) no-room/window-00000/rank-00000.h5: File too large' 'is an error that names it'
@@ -210,7 +213,7 @@ run 60 "$REGTRACE" split ordinals
 is "$status" 1 'ordinals that cannot be'
 like "$err" 'ordinals of its windows are damaged; .regtrace check' 'are damage'
 
-# While it runs: refused; where its writer was killed: recover first.
+# A run that goes on: split refuses it. A killed writer: the file must be recovered first.
 leaves_streams=1
 cat >sleeps.c <<'END'
 #include <regtrace.h>
@@ -243,8 +246,8 @@ like "$("$REGTRACE" report --wait 1 --json live)" '"lost_unknown": true' 'nor in
 like "$("$REGTRACE" report live)" 'recorded, 0 lost$' 'before it is recovered'
 split_is_right 'recovered' "$T/live"
 
-# Memory accesses are split too: each window replays as it does in the run. One run has handlers.
-# Another is larger than a recording's buffer, and is killed in its last window.
+# Memory accesses are split too: each window replays as it does in the run. One run has signal
+# handlers. Another is larger than a recording's buffer, and is killed in its last window.
 cat >traced.c <<'END'
 #include <regtrace.h>
 #include <signal.h>
@@ -311,7 +314,8 @@ else
     skip 'memory accesses' "$(cat traced.err)"
 fi
 
-# Values are not known by window: each file has those of the whole process, and says so.
+# Values are not known by window: each file has the values of the whole process, and regtrace values
+# says so.
 cat >spins.c <<'END'
 #include <regtrace.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `regtrace split` made of a run, against the run itself, both read with h5py alone; prints TAP.
+"""Compares the output of `regtrace split` with the run, both read with h5py alone; prints TAP.
 
 usage: split_oracle.py RUN SPLIT
 """
@@ -38,7 +38,8 @@ def same_columns(a, b, without):
 
 
 def runs_on(f, ordinal):
-    """What was told last of each thread of the window, as its part of it has begun."""
+    """Returns the last affinity event of each thread of the window, from before the window or in
+    the window."""
     rows, found = f["events"][:], {}
     for w in f["windows"][f["windows"]["ordinal"] == ordinal]:
         mine = rows[(rows["thread"] == w["thread"]) & (rows["code"] == AFFINITY)]

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Synthetic runs with known totals for tests of the tools: rank files written with h5py, no program was run for them.
+"""Writes synthetic runs with known totals for tests of the tools, with h5py; no program was run for
+them.
 
 usage: synthetic_windows.py DIR KIND
 
 KIND (all: rank 0, a tick is 0.5 ns, MPI calls are MPI_Barrier of known length):
-  uniform     thread 0 executed 1,000,000 instructions in 4 ms; 4 windows of 10,000 instructions opened by a uniform alarm
-  weights     thread 0 executed 10,000,000; regions 1, 2, 3 of weight 0.5, 0.3, 0.2, and a warm-up window of region 1
+  uniform     thread 0 executed 1,000,000 instructions in 4 ms; a uniform alarm opened 4 windows
+              of 10,000 instructions
+  weights     thread 0 executed 10,000,000; regions 1, 2, 3 of weight 0.5, 0.3, 0.2, and a warm-up
+              window of region 1
   multipliers threads 0 and 1; two global regions of multiplier 40 and 60
   uncounted   as uniform, but nobody counted the thread's instructions
-  phases      as uniform, but the windows were opened by MPI_Pcontrol
+  phases      as uniform, but MPI_Pcontrol opened the windows
   truncated   as uniform, and the program was killed in the last window
   whole       the same program recorded from start to end: 100 calls, 250,000 ns
   count       a counting run: no window, thread 0 executed 1,000,000
-  TOTALS      as count, for plan: comma-separated instructions of the ranks' threads, those of a rank separated by +;
-              a trailing ! says that the rank was killed, a ? that the thread did not end
+  TOTALS      as count, for plan: the instructions of each thread; commas separate ranks, +
+              separates the threads of a rank. A trailing ! after a rank: the rank was killed. A
+              trailing ? after a thread: the thread did not end.
 """
 import os
 import sys
@@ -35,7 +39,8 @@ class Rank:
         self.events, self.windows, self.clock = [], [], START + 5000
 
     def window(self, ordinal, ticks, icount, calls, call_ticks, thread=0, clock=None, **other):
-        """A window of so many ticks and (first, last) instructions, with calls that take call_ticks each."""
+        """Adds a window of `ticks` ticks and (first, last) instructions, with `calls` calls of
+        call_ticks each."""
         clock = self.clock if clock is None else clock
         first, begin = len(self.events), clock
         self.events.append(hm.event(begin, hm.code("RW["), thread=thread, window=ordinal, a=ordinal | 1 << 33))
@@ -68,7 +73,7 @@ def alarm(kind, text):
 
 
 def uniform(kind):
-    """Window i: calls (i + 1) * 5, of 500 ns * (i + 1) each; 50,000 ns long."""
+    """Makes 4 windows of 50,000 ns. Window i has 5 * (i + 1) calls of 500 * (i + 1) ns."""
     rank = Rank()
     for i in range(4):
         killed = kind == "truncated" and i == 3
@@ -79,7 +84,7 @@ def uniform(kind):
 
 
 def weights():
-    """Region r: 100,000 instructions in r * 100,000 ns, with 10 * r calls of 1000 ns."""
+    """Makes region r: 100,000 instructions in r * 100,000 ns, with 10 * r calls of 1000 ns."""
     rank = Rank()
     rank.window(0, 50_000, (0, 50_000), 7, 2000, kind=1, region=1, weight=0.5)
     for r, weight in ((1, 0.5), (2, 0.3), (3, 0.2)):
@@ -88,7 +93,9 @@ def weights():
 
 
 def multipliers():
-    """Two global regions: thread t executes 1000 * (t + 1) instructions in each, 10,000 ns, one call of 500 ns."""
+    """Makes two global regions of 10,000 ns.
+
+    In each, thread t executes 1000 * (t + 1) instructions and makes one call of 500 ns."""
     rank = Rank()
     for r, multiplier in ((0, 40.0), (1, 60.0)):
         at = rank.clock

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Conversions that signals end at random moments: `unfinished.py REGTRACE RUN ROUNDS`, in an empty folder. Prints a line a command:
-its name, how many were ended by the signal, how many were done before, and what was found wrong ("-": nothing)."""
+"""Ends conversions by signals at random moments.
+
+usage: unfinished.py REGTRACE RUN ROUNDS, in an empty folder. Prints a line for each command: its
+name, how many the signal ended, how many were done before, and what was wrong ("-": nothing)."""
 import filecmp
 import glob
 import os
@@ -25,7 +27,7 @@ COMMANDS = {
 
 
 def same(a, b):
-    """Files or folders with the same bytes."""
+    """Returns whether two files or folders have the same bytes."""
     if os.path.isfile(a):
         return os.path.isfile(b) and filecmp.cmp(a, b, shallow=False)
     names = sorted(os.listdir(a))
@@ -33,13 +35,14 @@ def same(a, b):
 
 
 def defaults():
-    """A harness may ignore some of them."""
+    """Resets the signals: a harness may ignore some of them."""
     for s in SIGNALS:
         signal.signal(s, signal.SIG_DFL)
 
 
 def killed(command, out, sig, delay):
-    """The status of a command that gets the signal so long after its output has begun to be made."""
+    """Sends the signal `delay` seconds after the output has appeared; returns the command's status.
+    """
     p = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=defaults)
     unfinished = f"{out}.unfinished-{p.pid}"
     while p.poll() is None and not os.path.exists(unfinished):
@@ -57,7 +60,7 @@ def rounds(regtrace, run, name, arguments, count):
     takes = time.monotonic() - begun
     ended, wrong = 0, []
     for i in range(count):
-        force = i % 2 == 1  # what is there stays until the new one is whole
+        force = i % 2 == 1  # the old output stays until the new one is complete
         sig = SIGNALS[i % len(SIGNALS)]
         subprocess.run(["rm", "-rf", out], check=True)
         if force:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What conversions make is there when it is whole and not before: signals leave nothing, and what was there stays until then.
+# The output of a conversion appears when it is complete. A signal before leaves nothing, and an
+# older output stays until then.
 . "$(dirname "$0")/../lib.sh"
 [ "$PYTHON" != no ] || skip_all "no python3"
 cd "$T" || exit 99
@@ -30,7 +31,7 @@ while read -r name ended before wrong; do
 done <<<"$out"
 is "$(wc -l <<<"$out")" ${#names[@]} "each command was looked at"
 
-# A signal that comes while it writes: the size of files is limited.
+# A signal while it writes: SIGXFSZ, as the size of files is limited.
 run 60 bash -c "ulimit -c 0; ulimit -f 64; exec '$REGTRACE' export -csv limited run"
 isnt "$status" 0 "a file that may not grow"
 is "$(find . -name 'limited*')" '' "leaves nothing"
@@ -38,7 +39,7 @@ run 60 bash -c "trap '' XFSZ; ulimit -f 64; exec '$REGTRACE' prv -o limited run"
 is "$status" 1 "likewise where the signal is ignored" || diag "$err"
 is "$(find . -name 'limited*')" '' "and a folder"
 
-# SIGKILL leaves the unfinished one, and never NAME.
+# SIGKILL leaves the unfinished output, and never NAME.
 "$REGTRACE" prv -o gone run >/dev/null 2>&1 &
 pid=$!
 while kill -0 $pid 2>/dev/null && [ ! -e gone.unfinished-$pid ]; do :; done

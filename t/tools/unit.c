@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The JSON writer, lists of ranks, numbers, distances and the launcher's command, case by case. */
+ * Tests the JSON writer, lists of ranks, numbers, distances and the launcher's command, case by
+ * case. */
 #include "t/tap.h"
 
 #include "tools/json.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the command has in main.c. */
+/* Stand-ins for the functions of main.c. */
 const char *tool_version(void)
 {
     return "test";
@@ -166,7 +167,7 @@ static void test_launchers(void)
            "l.so|-x|REGTRACE_DIR|-np|1|./b|",
            "Open MPI: -x behind the name and behind each colon");
     free(text);
-    free(command[2]); /* behind each colon the same */
+    free(command[2]); /* the same string after each colon */
     free(command);
     char *own[] = {"mpirun", "-x", "LD_PRELOAD=/other.so", "./a"};
     command = launcher_command(LAUNCHER_OPENMPI, 4, own, "/l.so", names);
@@ -174,7 +175,7 @@ static void test_launchers(void)
     is_str(text, "mpirun|-x|REGTRACE_DIR|-x|LD_PRELOAD=/l.so:/other.so|./a|",
            "the user's own LD_PRELOAD stays behind ours");
     free(text);
-    free(own[2]); /* replaced by the assignment that was made */
+    free(own[2]); /* the assignment that replaced it */
     free(command);
     command = launcher_command(LAUNCHER_HYDRA, 8, plain, "/l.so", names);
     text = joined(command);

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Wrong usage of every subcommand: exit code 2, a message that names the word and what is legal, nothing started.
+# Wrong usage of every subcommand: exit code 2, a message that names the word and the legal values,
+# and nothing starts.
 . "$(dirname "$0")/../lib.sh"
 
-# wrong NAME ERE WORD...: exit code 2, ERE on stderr, nothing on stdout.
+# wrong NAME ERE WORD...: expects exit code 2, ERE on stderr and nothing on stdout.
 wrong() {
     local name=$1 pattern=$2
     shift 2
@@ -100,7 +101,7 @@ ok $? 'no program was started by any of these'
 left=("$T"/*)
 is "${left[0]}" "$T/*" 'and no folder was left behind'
 
-# The same option in its spellings; U+2013 is what documents make of a dash.
+# Every spelling of the same option. Documents make U+2013 of a dash.
 for o in -run-id --run-id -run_id --run_id '–run-id' '––run_id'; do
     run 20 "$REGTRACE" run "$o" x --explain
     is "$status" 0 "spelling $o"

@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace values: profiles that are known beforehand (t/writer/value_emitter.c) are listed exactly; h5py reads the same.
+# regtrace values lists profiles that are known beforehand (t/writer/value_emitter.c) exactly; h5py
+# reads the same values.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 
-# Beside "the library" stands the plug-ins' program; its part of the writer is played by a copy of the writer's test.
+# A stand-in for regtrace-vprofiler is beside the copy of the library. Beside the copy of the
+# writer, the writer's test values.t takes that part.
 mkdir programs
 cp "$REGTRACE_WRITER_PROGRAM" programs/regtrace-writer
 cp "$REGTRACE_BUILD/t/writer/values.t" programs/regtrace-vprofiler
@@ -14,7 +16,8 @@ cp "$LIBREGTRACE" lib/libregtrace.so
 cp "$here/vprofiler_stand_in.sh" lib/regtrace-vprofiler
 export REGTRACE_LIBRARY=$T/lib/libregtrace.so
 
-# emit DIR PLUGIN KIND [SAMPLES]: makes a run; $first and $second: offsets of its functions.
+# emit DIR PLUGIN KIND [SAMPLES]: makes a run; sets first and second to the offsets of its
+# functions.
 emit() {
     mkdir -p "$1"
     run 60 "$REGTRACE_BUILD/t/writer/value_emitter" "$T/programs/regtrace-writer" "$T/$1" "$REGTRACE_SHM/stream-$1" "${@:2}"
@@ -27,7 +30,7 @@ is "$status" 0 'check finds it whole' || diag "$out$err"
 run 60 "$REGTRACE" dump plain
 unlike "$out" 'EV_VALUES' 'no captured value among the events'
 
-# plainly TEXT: source lines and offsets, which depend on compiler and build, left out.
+# plainly TEXT: prints TEXT without source lines and offsets, which depend on compiler and build.
 plainly() { sed -E 's/ +[^ ]*value_emitter\.c:[0-9]+$//; s/0x[0-9a-f]+ +(4|9|c)/AT \1/; s/ +$//' <<<"$1"; }
 run 60 "$REGTRACE" values plain
 is "$status" 0 'values lists it' || diag "$err"
@@ -80,7 +83,7 @@ run 60 "$REGTRACE" values gone
 is "$status" 0 "a run's own plug-in that crashes"
 like "$out" "^Values are hexadecimal: the plug-in's process has ended" 'is said' || diag "$out"
 
-# Contexts, arguments.
+# Contexts and arguments.
 emit args each args 400
 run 60 "$REGTRACE" values -args args
 if grep -q 'second_kernel' <<<"$out"; then
@@ -107,7 +110,7 @@ run 60 "$REGTRACE" values plain path
 is "$status" 1 'different plug-ins are not mixed'
 like "$err" 'list them apart' 'and that is said'
 
-# Refused.
+# Options that are refused.
 run 60 "$REGTRACE" values
 is "$status" 2 'no folder'
 run 60 "$REGTRACE" values -by thread plain

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables of values with wrong contents, shapes and types against `regtrace values`: an error or a result, never a crash or a hang.
+"""Runs `regtrace values` on tables of values with wrong contents, shapes and types.
 
-usage: values_damage.py REGTRACE GOOD_DIR SCRATCH ROUNDS SEED; prints TAP. What fails once fails again with the same seed.
+Each must give an error or a result, never a crash or a hang.
+
+usage: values_damage.py REGTRACE GOOD_DIR SCRATCH ROUNDS SEED; prints TAP. A failure repeats with
+the same seed.
 """
 import json
 import os
@@ -20,7 +23,7 @@ LIMIT = 60
 
 
 def ways(good, scratch):
-    """What is tried, and whether its output is JSON."""
+    """Returns the commands to try, and whether the output of each is JSON."""
     return ((["values", scratch], False), (["values", "-json", scratch], True), (["values", "-by", "image", scratch], False),
             (["values", "-by", "procedure", "-json", scratch], True), (["values", "-invariant", "-least", "1", scratch], False),
             (["values", "-args", scratch], False), (["values", "-contexts", "-most", "0", "-cut", "0", scratch], False),
@@ -28,7 +31,7 @@ def ways(good, scratch):
 
 
 def try_all(regtrace, good, scratch):
-    """The first thing that went wrong, or None."""
+    """Returns the first thing that went wrong, or None."""
     for words, is_json in ways(good, scratch):
         try:
             r = subprocess.run(["bash", "-c", "ulimit -v 4000000; exec \"$@\"", "-", regtrace, *words], stdout=subprocess.PIPE,
@@ -69,7 +72,8 @@ def change_contents(rng, table):
         else:
             rows[name][row] = odd_number(rng, rows.dtype[name])
     if rng.random() < 0.2:
-        rows = rows[[rng.randrange(len(rows)) for _ in rows]]  # twice, and in another order
+        # some rows twice, and in another order
+        rows = rows[[rng.randrange(len(rows)) for _ in rows]]
     table[...] = rows
 
 
@@ -86,7 +90,7 @@ def change_shape(rng, file, name):
         file[name] = [1.0, 2.0]
     elif how == 3:
         file.create_group(name)
-    elif how == 4:  # a field less
+    elif how == 4:  # one field fewer
         kept = list(rows.dtype.names)
         kept.remove(rng.choice(kept))
         file[name] = rows[kept].copy()

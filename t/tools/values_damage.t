@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `regtrace values` of runs whose tables of values are damaged: t/tools/values_damage.py. REGTRACE_TEST_ROUNDS for more than a few.
+# Runs `regtrace values` on runs whose tables of values are damaged: t/tools/values_damage.py.
+# REGTRACE_TEST_ROUNDS sets the number of rounds.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99

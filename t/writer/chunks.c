@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chunks of /events read raw against H5Dread, for all ways in which they may be stored; damage in each place; a child that lies. */
+ * Compares raw reading of chunks of /events with H5Dread, for all ways of storing them. Also
+ * damages chunks in each place, and reads from a child process that lies. */
 #include "t/tap.h"
 #include "writer/read/chunks.h"
 #include "writer/read/reader.h"
@@ -21,7 +22,7 @@ static uint64_t scramble(uint64_t i)
     return i ^ (i >> 29);
 }
 
-/* As a program's are; a: nothing that can be compressed. No byte of a row is always 0. */
+/* Fills rows like a program's. `a` cannot be compressed, and no byte of a row is always 0. */
 static void fill_rows(void)
 {
     for (uint64_t i = 0; i < MOST; i++)
@@ -35,13 +36,13 @@ static void fill_rows(void)
                                        .b = UINT64_C(0xf0e0d0c0b0a09080) + i % 5};
 }
 
-/* How a file is made that is not as schema_create_dataset() makes it. */
+/* A file that differs from what schema_create_dataset() makes. */
 struct kind {
     const char *name;
     hsize_t chunk; /* 0: contiguous */
     bool shuffle, deflate, deflate_first, checksum, partial_unfiltered;
-    bool wider;   /* a field has another type */
-    bool refused; /* by chunks_open() */
+    bool wider;   /* one field has another type */
+    bool refused; /* chunks_open() refuses it */
 };
 
 static hid_t list_of(const struct kind *k)
@@ -122,7 +123,8 @@ static bool read_by_hdf5(hid_t dataset, hsize_t first, hsize_t n, struct rt_even
     return good;
 }
 
-/* Ranges that begin, end and lie everywhere in chunks, in an order that makes chunks go and come again. */
+/* Reads ranges that begin and end anywhere in chunks, in an order that makes chunks leave the cache
+ * and come back. */
 static bool all_ranges(struct chunks *c, hid_t dataset, uint64_t rows)
 {
     for (uint64_t i = 0; i < 200; i++) {
@@ -205,7 +207,7 @@ static void test_kinds(void)
     }
 }
 
-/* As the writer makes them, the last chunk being full and not. */
+/* Datasets as the writer makes them, with a last chunk that is full and one that is not. */
 static void test_schema(void)
 {
     for (unsigned deflate = 0; deflate <= 6; deflate += 3)
@@ -223,7 +225,8 @@ static void test_schema(void)
         }
 }
 
-/* A chunk whose filters were left out, one that is too short, and one that was never written. */
+/* A chunk whose filters were skipped, a chunk that is too short, and a chunk that was never
+ * written. */
 static void test_odd_chunks(void)
 {
     static const struct kind k = {.chunk = CHUNK, .shuffle = true};
@@ -231,7 +234,7 @@ static void test_odd_chunks(void)
     bool good = make_file(&k, ROWS);
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     hid_t dataset = H5Dopen2(file, "events", H5P_DEFAULT);
-    /* HDF5 keeps what was left out of a chunk where it is new alone. */
+    /* HDF5 records which filters of a chunk were skipped only if the chunk is new. */
     good = good && H5Dset_extent(dataset, &longer) >= 0 &&
            H5Dwrite_chunk(dataset, H5P_DEFAULT, 1, &bare, CHUNK * sizeof *written,
                           written + bare) >= 0 &&
@@ -257,7 +260,7 @@ static void test_odd_chunks(void)
     (void)H5Fclose(file);
 }
 
-/* Where the file has a chunk: its place and its bytes. */
+/* Finds where the file has a chunk: its address and its size in bytes. */
 static bool place_of(hsize_t chunk, haddr_t *at, hsize_t *bytes)
 {
     unsigned mask;
@@ -278,7 +281,7 @@ static bool flip(int fd, uint64_t at)
     return good && pwrite(fd, &byte, 1, (off_t)at) == 1;
 }
 
-/* What is read here of a damaged chunk: nothing, or what HDF5 reads. */
+/* Returns whether the raw reading of a damaged chunk fails (sets *noticed) or agrees with HDF5. */
 static bool agrees(hsize_t chunk, bool *noticed)
 {
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -318,13 +321,13 @@ static void test_damage(void)
         }
         ok(found && tried > 60 && other == 0 && agrees(chunk, &noticed) && !noticed,
            "chunk %u: damage of %u bytes, one by one, is left to HDF5", (unsigned)chunk, tried);
-        /* Two bits of zlib's header say how hard it was tried, and no more. */
+        /* Two bits of zlib's header only say how hard the compressor tried. */
         ok(unnoticed <= 1, "chunk %u: and nothing is read of it", (unsigned)chunk);
     }
     (void)close(fd);
 }
 
-/* A child that says it has read more than it was asked for. */
+/* A child process that claims to have read more rows than it was asked for. */
 static void test_liar(void)
 {
     int pair[2];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * File names of a run: the first to call MPI_Init owns rank-NNNNN.h5, others yield, nothing collides. */
+ * Tests the file names of a run: the first process to call MPI_Init owns rank-NNNNN.h5, the others
+ * yield, and no two names collide. */
 #include "t/tap.h"
 #include "writer/claim.h"
 #include "writer/vacant.h"
@@ -45,7 +46,8 @@ static const char *take(struct claim *c)
     char path[PATH_MAX];
     if (claim_take(c, &e) != 0)
         return e.text[0] != '\0' ? strdup(e.text) : "?";
-    /* As the writer does: aside, then under its name, which another process may have changed meanwhile. */
+    /* As the writer does: makes the file under a temporary name, then publishes it under its name,
+     * which another process may have changed meanwhile. */
     if (first && (claim_new_path(c, path) != 0 ||
                   close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) != 0 ||
                   claim_publish(c) != 0))
@@ -66,7 +68,8 @@ static void count_entries(void *context, const struct claim *c)
     ++*(int *)context;
 }
 
-/* A folder that somebody removes as often as it is empty: whoever registers there finds or makes it. */
+/* Another process removes the folder whenever it is empty: each registration finds the folder or
+ * makes it. */
 static void test_vanishing(void)
 {
     struct rt_error e = {{0}};
@@ -91,7 +94,7 @@ static void test_vanishing(void)
         diag("%s", e.text);
 }
 
-/* Many processes of one rank at once: every name is taken once. */
+/* Many processes of one rank at once: each name is taken once. */
 static void test_race(void)
 {
     enum { PROCESSES = 24 };
@@ -119,7 +122,8 @@ static void test_race(void)
     is_int(names, PROCESSES, "24 processes of one rank at once: 24 files");
 }
 
-/* The writers of one process's programs, one exec after the other, begin at the same time: each has a key of its own. */
+/* The writers of programs that one process executes, one exec after the other, begin at the same
+ * time: each has a different key. */
 static void test_execs(void)
 {
     enum { WRITERS = 8, ROUNDS = 100 };

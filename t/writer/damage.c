@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Nonsense everywhere: streams that the process overwrote, rank files that are cut, flipped or foreign. Never a crash
- * of the writer, of recover or of the reader. Rounds from the first argument, then with a seed that is new each time. */
+ * Feeds nonsense to the writer, to recover and to the reader: streams that the process overwrote,
+ * and rank files that are cut, flipped or foreign. None of them may crash. The first argument sets
+ * the number of rounds; the seed is then new each time. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "writer/read/reader.h"
@@ -23,7 +24,7 @@ static void scribble(unsigned char *at, size_t bytes, unsigned density)
             at[i] = (unsigned char)rand_r(&seed);
 }
 
-/* Damage of every kind but to the mapping itself: header, tables, chunk headers, slots. */
+/* Damages everything but the mapping itself: header, tables, chunk headers, slots. */
 static void produce_damage(struct fixture *f, struct producer *p)
 {
     struct stream_header *h = p->stream.header;
@@ -50,7 +51,7 @@ static void produce_damage(struct fixture *f, struct producer *p)
         }
         break;
     default: {
-        /* The header but for its states: what the writer checked at its start is no longer true. */
+        /* The header except its states: what the writer checked at its start is no longer true. */
         unsigned char *from = (unsigned char *)&h->chunk_bytes;
         scribble(from, sizeof *h - (size_t)(from - (unsigned char *)h), 4);
     }
@@ -106,7 +107,8 @@ static void write_whole(const char *path, const unsigned char *data, size_t byte
     (void)close(fd);
 }
 
-/* 1 readable, 0 refused with a text, -1 refused without one. */
+/* Returns 1 if the file is readable, 0 if it is refused with a text, -1 if it is refused without a
+ * text. */
 static int try_reading(const char *path)
 {
     struct rt_error e = {{0}};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a process dropped before, and after, its writer was killed: recover says how many, once each, by thread and in /losses, whether
- * the file has the report of them, the stream alone, or nobody but the thread itself; and what the file says where the stream is gone. */
+ * Events that a process drops before and after its writer is killed. recover counts each once, by
+ * thread and in /losses, no matter whether the file has the report of them, only the stream has it,
+ * or only the thread counted them. Also tests what the file says if the stream is gone. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 
@@ -20,8 +21,9 @@ static void emit(struct fixture *f, uint64_t count)
     atomic_store(&f->shared->emitted[0], from + count);
 }
 
-/* More than the stream holds, while the writer is stopped; a few when it has made room, with the report of what was
- * dropped before them; and more than the stream holds once again, when the writer is no more. */
+/* Step 1 emits more than the stream holds, while the writer is stopped. Step 2 emits a few events
+ * when the writer has made room, with the report of the events dropped before. Step 3 emits more
+ * than the stream holds again, when the writer is dead. */
 static void produce(struct fixture *f, struct producer *p)
 {
     p->stream.header->flags |= STREAM_FLAG_DROP;
@@ -61,7 +63,8 @@ static uint64_t count_marks(struct rt_rank *rank, uint64_t *reports)
     return marks;
 }
 
-/* What was not dropped is in the file: the writer stores it once a second, or later on a busy machine. */
+/* Waits until everything that was not dropped is in the file: the writer stores it once a second,
+ * or later on a busy machine. */
 static void wait_until_stored(struct fixture *f)
 {
     uint64_t all = atomic_load(&f->shared->emitted[0]) - atomic_load(&f->shared->seen[1]);
@@ -79,7 +82,7 @@ static void wait_until_stored(struct fixture *f)
 
 enum report { IN_FILE, IN_STREAM, STREAM_GONE, NOT_REPORTED };
 
-/* Until both are dead. */
+/* Runs the steps until process and writer are dead. */
 static void run(struct fixture *f, enum report where)
 {
     fixture_begin(f);
@@ -96,7 +99,7 @@ static void run(struct fixture *f, enum report where)
     if (where == IN_STREAM)
         (void)kill(writer, SIGSTOP);
     step(f, 2);
-    if (where == NOT_REPORTED) { /* drops, and nothing behind them that could tell */
+    if (where == NOT_REPORTED) { /* drops, and no later event that could report them */
         (void)kill(writer, SIGSTOP);
         step(f, 3);
         (void)kill(writer, SIGCONT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For t/writer/live.py: a process that records COUNT events at RATE a second and ends as told.
- * Usage: emitter WRITER DIR STREAM COUNT RATE finish|kill|exec */
+ * A process for t/writer/live.py that records COUNT events at RATE per second and ends in the given
+ * way. Usage: emitter WRITER DIR STREAM COUNT RATE finish|kill|exec */
 #include "t/writer/producer.h"
 
 #include <signal.h>

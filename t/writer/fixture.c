@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the writer's tests share. */
+ * The helpers that the writer's tests share. */
 #include "t/writer/fixture.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static struct fixture *live;
 static pid_t owner;
 
-/* A test that bails out leaves neither mounts nor files. Children of the test are not the owner. */
+/* Removes mounts and files if a test bails out. Children of the test are not the owner. */
 static void clean_up(void)
 {
     if (live == NULL || getpid() != owner)

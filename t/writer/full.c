@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A full stream: waiting loses nothing and is counted; dropping is counted; a writer without progress is given up. */
+ * A full stream: waiting loses nothing and is counted; drops are counted; a writer without progress
+ * is given up. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 
@@ -23,7 +24,7 @@ static void produce(struct fixture *f, struct producer *p)
     for (uint64_t i = 0; i < EVENTS; i++)
         (void)recorder_emit(&recorder_self, EV_MARK_SET, 0, i);
     atomic_store(&f->shared->seen[0], clock_monotonic_ns());
-    /* The writer is stopped in one of the tests: give it time to come back before the end. */
+    /* One of the tests stops the writer: gives it time to come back before the end. */
     while (atomic_load(&f->shared->go) != 2)
         fixture_sleep_ms(1);
     _exit(producer_finish(p, STREAM_FINISHED) == WRITER_CLOSED ? 0 : 1);
@@ -66,7 +67,8 @@ static struct outcome look(struct fixture *f)
     return o;
 }
 
-/* The writer sleeps for `stopped_ms` while the process records more than the stream holds. */
+/* Runs body while the writer is stopped for `stopped_ms`: the process records more than the stream
+ * holds. Sets *took_ms to the duration. */
 static struct outcome run(struct fixture *f, void (*body)(struct fixture *, struct producer *),
                           long stopped_ms, uint64_t *took_ms)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For tests that demand that nothing is lost. */
+ * Detects a writer that was given up, for tests that demand that nothing is lost. */
 #ifndef REGTRACE_T_WRITER_GAVE_UP_H
 #define REGTRACE_T_WRITER_GAVE_UP_H
 
 #include "writer/writer.h"
 
-/* A writer that is given no processor for 2 s is given up, as is right: events are missing then, counted. */
+/* Returns whether the process gave up its writer. That is right if the writer gets no processor for
+ * 2 s: events are then missing, and counted. */
 static inline bool gave_up(const struct rt_rank *rank)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);

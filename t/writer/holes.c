@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Slots that were taken and never filled, since their thread was killed in between: what stands around them is kept, and they
- * are counted, by the writer and by recover. */
+ * Slots that a thread took and never filled, because it was killed in between. The writer and
+ * recover keep the events around these slots, and count the slots. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 
@@ -11,7 +11,7 @@
 
 enum { MARKS = 30, HOLES = 3 };
 
-/* As recorder_emit() does before it fills the slot. */
+/* Takes a slot as recorder_emit() does, and does not fill it. */
 static void take_slot(void)
 {
     struct recorder_thread *t = &recorder_self;

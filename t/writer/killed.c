@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SIGKILL at random moments, of the process or of its writer: every event that was logged as emitted is found,
- * once and in order. ROUNDS from the first argument or REGTRACE_ROUNDS, then with a seed that is new each time. */
+ * Kills the process or its writer by SIGKILL at random moments: every event that was logged as
+ * emitted is found, once and in order. The first argument or REGTRACE_ROUNDS sets the number of
+ * rounds; the seed is then new each time. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "t/writer/gave_up.h"
@@ -16,8 +17,8 @@ enum { THREADS = 3, BURST = 64 };
 
 static struct fixture *current;
 
-/* Emits for ever, logging in shared memory how many events are complete; pauses at times, so that kills hit full
- * chunks, tails and idle phases alike. */
+/* Emits forever and logs in shared memory how many events are complete. Pauses at times, so that
+ * kills hit full chunks, tails and idle phases alike. */
 static void *emit(void *arg)
 {
     uint64_t me = (uint64_t)(uintptr_t)arg;
@@ -94,7 +95,8 @@ static struct verdict compare(struct fixture *f, struct rt_rank *rank, bool allo
                                    (int32_t)rows[w->close_row].a == w->ordinal;
         v.damaged_windows += !open_row || !close_row || w->stop_clock < w->start_clock;
     }
-    /* A thread may die between taking a slot and filling it (a long record is a few slots); nothing else is lost. */
+    /* A thread may die between taking a slot and filling it (a long record takes a few slots);
+     * nothing else may be lost. */
     for (size_t i = 0; i < t->loss_count; i++)
         v.losses += t->losses[i].kind != RT_LOSS_INCOMPLETE || t->losses[i].count > 2;
     free(rows);
@@ -122,7 +124,7 @@ static void start(struct fixture *f, pid_t *pid)
     *pid = fixture_run(f, produce);
     while (atomic_load(&f->shared->started) == 0)
         fixture_sleep_ms(1);
-    for (int i = 0; i < THREADS; i++) /* where nothing was recorded there is rightly no file */
+    for (int i = 0; i < THREADS; i++) /* a process that recorded nothing rightly has no file */
         while (atomic_load(&f->shared->emitted[i]) == 0)
             fixture_sleep_ms(1);
 }
@@ -168,8 +170,9 @@ static bool kill_process(int round, unsigned *seed)
     return good;
 }
 
-/* Kill the writer, then (or at once) the process; recover. What was emitted before the process ended must be there,
- * unless the process had to drop for want of a writer: then only order counts. */
+/* Kills the writer, then the process (at once or later), and recovers. Everything emitted before
+ * the process ended must be there, unless the process dropped events for lack of a writer: then
+ * only the order counts. */
 static bool kill_writer(int round, unsigned *seed)
 {
     struct fixture f;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The schema as others read it: h5py by SWMR while the file grows, plainly once closed, pandas, regtrace.h5, h5dump."""
+"""Reads the schema as other programs do: h5py by SWMR while the file grows, h5py after it is
+closed, pandas, regtrace.h5, h5dump."""
 import os
 import shutil
 import socket
@@ -41,12 +42,12 @@ def wait_for(condition, seconds=20):
 
 
 def emit(folder, stream, number, rate, ending):
-    wait_for(lambda: not os.path.exists(stream))  # the writer before us removes it last
+    wait_for(lambda: not os.path.exists(stream))  # the writer before this one removes it last
     return subprocess.Popen([EMITTER, WRITER, folder, stream, str(number), str(rate), ending], stdout=subprocess.PIPE)
 
 
 def checks(tail):
-    """What the column `check` is to be, by the rule of schema.md."""
+    """Returns what the column `check` must hold, by the rule of schema.md."""
     word = {n: tail[n].astype("u8") & 0xffffffff for n in ("code", "thread", "window", "cpu", "flags")}
     total = numpy.ones(len(tail), dtype="u8")
     for w in (tail["row"], tail["clock"], word["code"] + (word["thread"] << 32),
@@ -57,7 +58,7 @@ def checks(tail):
 
 
 def rows(f):
-    """Events of a file, the tail's included, by the rule of schema.md."""
+    """Returns the events of a file, including those of the tail, by the rule of schema.md."""
     tail = f["tail"][()] if "tail" in f else []
     events = f["events"]
     events.refresh()
@@ -92,9 +93,9 @@ def test_live(folder, stream):
     ok(b"open" in states, "its state is open")
     ok(len(set(seen)) >= 3 and sorted(seen) == seen, "a reader sees it grow", seen)
     ok(orders, "and every time all rows from the first on")
-    # One may be caught while it is written; a rule that is not the writer's would fit none.
+    # A row may be caught while it is written. A rule other than the writer's would fit no row.
     ok(len(checked) > 3 and sum(n - fits for n, fits in checked) <= len(checked), "the tail's checks fit", checked)
-    # The window that opens is the first row; chunks of /events have 8192.
+    # The first row is the opening of the window; chunks of /events have 8192 rows.
     ok(any((n + 1) % 8192 for n in seen if 0 < n < 30000), "rows that fill no chunk are seen too", seen)
     ok(errors <= 2, "opening by SWMR works nearly always while it is made", errors)
     with h5py.File(path, "r") as f:
@@ -116,12 +117,13 @@ def test_live(folder, stream):
 
 
 def test_appears(stream):
-    """From the moment at which its name is there a file opens by SWMR and has all of its attributes and datasets."""
+    """From the moment when its name appears, a file opens by SWMR and has all its attributes and
+    datasets."""
     failures, trials = [], 8
     for _ in range(trials):
         folder = tempfile.mkdtemp(prefix="regtrace-live-")
         path = os.path.join(folder, "rank-00000.h5")
-        process = emit(folder, stream, 300000, 6000, "finish")  # it lives until we have looked
+        process = emit(folder, stream, 300000, 6000, "finish")  # it lives until the file was read
         while not os.path.exists(path) and process.poll() is None:
             pass
         try:

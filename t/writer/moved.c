@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A run's files get other names while somebody reads the run: a process that comes first takes rank-00000.h5 when it begins to
- * record. Whoever listed the run before opens what it listed; and while names go round, each list has every file once. */
+ * A run's files are renamed while a reader reads the run: the process that came first takes
+ * rank-00000.h5 when it begins to record. A reader that listed the run before opens the files that
+ * it listed. While names rotate, each list has every file once. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 
@@ -45,7 +46,7 @@ static void move(const struct fixture *f, const char *from, const char *to)
         bail("cannot rename a file of the run");
 }
 
-/* How many marks of a type the i-th file of the run has; -1 where it cannot be read. */
+/* Returns how many marks of a type the i-th file of the run has; -1 if it cannot be read. */
 static long marks(struct rt_run *run, size_t i, uint32_t type, const char *name)
 {
     struct rt_error e = {{0}};
@@ -106,7 +107,7 @@ static void test_take_over(struct fixture *f)
     rt_run_close(run);
 }
 
-/* A file that was replaced as a whole, as recover does, is opened as it is now. */
+/* A file that was replaced as a whole, as recover does, is opened in its new state. */
 static void test_replaced(struct fixture *f)
 {
     struct rt_run *run = list(f);
@@ -115,7 +116,7 @@ static void test_replaced(struct fixture *f)
     rt_run_close(run);
 }
 
-/* Other files, so that the folder is not read in one piece. */
+/* Adds other files, so that the folder is not read in one piece. */
 static void fill_folder(const struct fixture *f)
 {
     for (int i = 0; i < OTHERS; i++) {
@@ -131,7 +132,8 @@ static void test_round(struct fixture *f)
 {
     static const char *const names[] = {"rank-00000.h5", "rank-00000.1.0.h5", "rank-00000.1.1.h5"};
     fill_folder(f);
-    /* Not while the machine is busy: whoever lists must get its turn in between. */
+    /* Renames only while the machine is idle: the process that lists the run must get its turn in
+     * between. */
     struct sched_param none = {0};
     pid_t mover = fork();
     if (mover == 0 && sched_setscheduler(0, SCHED_IDLE, &none) != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A stand-in for a traced process, for the tests of the writer. */
+ * A stand-in for a traced process, for the writer's tests. */
 #include "t/writer/producer.h"
 
 #include "base/identity.h"

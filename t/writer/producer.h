@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A stand-in for a traced process: a stream, a writer started for it, and events by the real recorder. */
+ * A stand-in for a traced process: makes a stream, starts a writer for it, and records events with
+ * the real recorder. */
 #ifndef REGTRACE_T_WRITER_PRODUCER_H
 #define REGTRACE_T_WRITER_PRODUCER_H
 
@@ -14,17 +15,20 @@ struct producer {
     pid_t writer;        /* child of this process: see producer_start_writer() */
 };
 
-/* Make a stream at `path` with the usual metadata; the calling process is its owner. meta: NULL-terminated key, value pairs. */
+/* Makes a stream at `path` with the usual metadata; the calling process owns the stream. meta:
+ * NULL-terminated list of keys and values in turn. */
 void producer_create(struct producer *p, const char *path, const struct stream_geometry *g,
                      const char *const *meta);
 
-/* Start `program` (regtrace-writer) for the process that made the stream, as a child of the caller; waits until it is READY. */
+/* Starts `program` (regtrace-writer) for the process that made the stream, as a child of the
+ * caller; waits until the writer is READY. */
 void producer_start_writer(struct producer *p, const char *program, const char *dir);
 
-/* Attach the calling thread and start recording. */
+/* Attaches the calling thread and starts recording. */
 void producer_attach(struct producer *p);
 
-/* End as a normal exit does: state, wake, wait for the writer to close (10 s at most). Returns the writer's state. */
+/* Ends as a normal exit does: sets the state, wakes the writer and waits until it has closed the
+ * file (10 s at most). Returns the writer's state. */
 uint32_t producer_finish(struct producer *p, uint32_t state);
 
 #endif

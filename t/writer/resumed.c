@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A writer that was killed while several threads had chunks that it had stored in part: recover goes on in each where the writer
- * had stopped, and what stood in the file's tail is what was recorded. A row of the tail that was torn when its writer was killed is
- * in no reader's way, and said to be missing where nobody else has it. */
+ * A writer is killed while several threads have chunks that it has stored in part. recover
+ * continues each chunk where the writer had stopped, and the rows in the file's tail are what was
+ * recorded. A row of the tail that was torn when the writer was killed does not disturb any reader,
+ * and is reported as missing if nothing else has it. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "writer/file/schema.h"
@@ -18,7 +19,7 @@ enum { THREADS = 4, PART = 100 };
 
 static struct fixture *current;
 
-/* A part of its marks, and another when it is told so: `go` counts. */
+/* Records one part of its marks, and another each time the test raises `go`. */
 static void *record(void *arg)
 {
     uint64_t me = (uint64_t)(uintptr_t)arg;
@@ -51,7 +52,7 @@ static void wait_for_part(struct fixture *f, uint64_t part)
             fixture_sleep_ms(1);
 }
 
-/* A row as it stands in the file, without the holes of the C struct. */
+/* Bytes of a row in the file, without the padding of the C struct. */
 enum { ROW = offsetof(struct rt_tail_row, check) + sizeof(uint32_t) };
 
 static unsigned char bytes[4u << 20];
@@ -61,7 +62,8 @@ static void file_path(const struct fixture *f, char path[PATH_MAX])
     (void)snprintf(path, PATH_MAX, "%s/rank-00000.h5", f->dir);
 }
 
-/* Where the last row of the tail stands in the file; 0 if there is none, or it begins a chunk. */
+/* Returns the place of the tail's last row in the file; 0 if there is none, or if it begins a
+ * chunk. */
 static size_t find_last_row(const struct fixture *f)
 {
     char path[PATH_MAX];
@@ -85,8 +87,9 @@ static size_t find_last_row(const struct fixture *f)
     return row.row + 1 == last ? at : 0;
 }
 
-/* As a write that was broken off at the end of a page leaves it: the row ends, from byte `from` on, in what stood there before.
- * 1 if that makes a difference, 0 if not, else -1. */
+/* Tears a row as a write that was cut off at the end of a page does: from byte `from` on, the
+ * row has the bytes of the row before it. Returns 1 if that changes the row, 0 if not, -1 on
+ * failure. */
 static int tear(const struct fixture *f, size_t at, size_t from)
 {
     char path[PATH_MAX];
@@ -102,7 +105,8 @@ static int tear(const struct fixture *f, size_t at, size_t from)
     return good ? memcmp(row, bytes + at, ROW) != 0 : -1;
 }
 
-/* What a reader sees of the file that its writer has left: -1 where marks are not in order. */
+/* Counts the rows that a reader sees in the file that the writer has left; -1 if marks are not in
+ * order. */
 static int64_t count_rows(struct fixture *f)
 {
     char path[PATH_MAX];
@@ -126,7 +130,8 @@ static int64_t count_rows(struct fixture *f)
     return order ? (int64_t)count : -1;
 }
 
-/* Torn anywhere: the reader sees all rows but that one. Ends with a row that is torn in its event. */
+/* Tears the row at each byte: the reader sees all rows but that row. Leaves a row that is torn in
+ * its event. */
 static void tear_everywhere(struct fixture *f)
 {
     int64_t whole = count_rows(f);
@@ -174,8 +179,9 @@ static void judge(struct fixture *f, uint64_t parts)
     rt_rank_close(rank);
 }
 
-/* Parts 1 to 3 while the writer lives, two more when it does no more. It is killed at rest, and a while after it has stored what
- * there was: only the row that it stored last can be torn, and nothing else was begun since. */
+/* Records parts 1 to 3 while the writer lives, and two more after its death. The writer is killed
+ * at rest, some time after it has stored everything: only the row that it stored last can be torn,
+ * and nothing else has begun since. */
 static void kill_both(struct fixture *f)
 {
     enum { STORED = 3 * PART * THREADS };
@@ -183,14 +189,13 @@ static void kill_both(struct fixture *f)
     pid_t pid = fixture_run(f, produce);
     wait_for_part(f, 1);
     for (uint32_t part = 1; part < 3; part++) {
-        fixture_sleep_ms(
-            1300); /* the tail is stored once a second: so much of each open chunk is in the file */
+        fixture_sleep_ms(1300); /* the tail, with this part, is stored once a second */
         atomic_store(&f->shared->go, part);
         wait_for_part(f, part + 1);
     }
     for (int i = 0; i < 1200 && count_rows(f) < STORED; i++)
         fixture_sleep_ms(50);
-    fixture_sleep_ms(1300); /* it looks again, and finds nothing new */
+    fixture_sleep_ms(1300); /* the writer looks again, and finds nothing new */
     (void)kill(atomic_load(&f->shared->writer), SIGKILL);
     atomic_store(&f->shared->go, 4);
     wait_for_part(f, 5);
@@ -214,7 +219,7 @@ static void recover_all(bool torn)
     fixture_end(&f);
 }
 
-/* Nobody else has the row: what is before it is there, and that it is missing is said. */
+/* Nothing else has the torn row: recover keeps the rows before it and says that it is missing. */
 static void recover_without_stream(void)
 {
     struct fixture f;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What several threads record comes back from the rank file: rows, windows, alarms, strings, losses, clock. */
+ * Compares what several threads record with what the rank file returns: rows, windows, alarms,
+ * strings, losses, clock. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 
@@ -54,7 +55,7 @@ static void produce(struct fixture *f, struct producer *p)
         (void)pthread_create(&threads[i], NULL, record, (void *)(i + 1));
     for (int i = 0; i < THREADS; i++)
         (void)pthread_join(threads[i], NULL);
-    /* What comes after the file was opened must arrive as well. */
+    /* Metadata that come after the writer has opened the file must arrive, too. */
     (void)stream_meta_put(&p->stream, "late.key", "late=value\nsecond line");
     atomic_store(&p->stream.header->rank, 0);
     atomic_store(&p->stream.header->size, 1);
@@ -156,7 +157,7 @@ int main(void)
                                        NULL};
     fixture_begin(&fixture);
     fixture.meta = meta;
-    fixture.geometry.pool_bytes = 8u << 20; /* all events fit: none is dropped for a slow writer */
+    fixture.geometry.pool_bytes = 8u << 20; /* all events fit: a slow writer causes no drops */
     int status = fixture_wait(fixture_run(&fixture, produce));
     ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
        "the writer closed its file while the process waited");

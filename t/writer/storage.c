@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Nowhere to write: full file system, read-only folder, deleted folder, size limit. The process goes on, one line
- * is logged, and what was recorded is found. */
+ * Nowhere to write: full file system, read-only folder, deleted folder, size limit. The process
+ * goes on, one line is logged, and the file has what was recorded before. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 
@@ -24,7 +24,7 @@ static unsigned lines_of(const char *text)
     return n;
 }
 
-/* Incompressible payload, so that the file grows with every event. */
+/* Makes a payload that cannot be compressed, so that the file grows with every event. */
 static uint64_t scramble(uint64_t i)
 {
     i = (i ^ (i >> 31)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -46,7 +46,7 @@ static void produce(struct fixture *f, struct producer *p)
     atomic_store(&f->shared->seen[2], producer_finish(p, STREAM_FINISHED));
 }
 
-/* How many events are there up to the first gap; *all: how many at all. */
+/* Returns how many events there are up to the first gap; sets *all to how many there are. */
 static uint64_t count_prefix(struct rt_rank *rank, uint64_t *all)
 {
     struct rt_error e;
@@ -75,7 +75,8 @@ static bool end_of(struct fixture *f, pid_t pid)
     return fixture_wait_all(20) && fine && fixture_crashes() == 0;
 }
 
-/* It ends with the last event that is in the file, not with the process. */
+/* A window that the size limit cuts off ends with the last event in the file, not with the
+ * process. */
 static void judge_limited_window(struct rt_rank *rank)
 {
     struct rt_event *rows = NULL;
@@ -137,8 +138,8 @@ static void test_full_disk(void)
     }
     char log_path[PATH_MAX];
     (void)snprintf(log_path, sizeof log_path, "%s/regtrace.log", f.dir);
-    int fd = open(log_path, O_WRONLY | O_CREAT | O_CLOEXEC,
-                  0644); /* a page of it is there before the disk is full */
+    /* allocates a page of the log before the disk is full */
+    int fd = open(log_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     (void)!write(fd, "\n", 1);
     (void)close(fd);
     ok(end_of(&f, fixture_run(&f, produce)),
@@ -199,7 +200,8 @@ static void produce_until_deleted(struct fixture *f, struct producer *p)
         (void)recorder_emit(&recorder_self, EV_MARK_SET, i, i);
     char path[PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/rank-00000.h5", f->dir);
-    for (int i = 0; i < 2000 && access(path, F_OK) != 0; i++) /* the writer has begun its file */
+    /* until the writer has begun its file */
+    for (int i = 0; i < 2000 && access(path, F_OK) != 0; i++)
         fixture_sleep_ms(10);
     (void)nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     produce(f, p);
@@ -220,7 +222,7 @@ static void test_deleted(void)
 static void produce_nothing(struct fixture *f, struct producer *p)
 {
     (void)recorder_emit(&recorder_self, EV_MARK_SET, 0, 0);
-    fixture_sleep_ms(1300); /* long enough for the tail: a file exists by now */
+    fixture_sleep_ms(1300); /* long enough for the tail: the file exists by now */
     atomic_store(&f->shared->seen[0], 1);
     atomic_store(&f->shared->seen[2], producer_finish(p, STREAM_EMPTY));
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A writer that is killed in any of its writes: what HDF5 writes is noted, write by write, and the file is put together again up to each
- * of them, and up to each page of each. Whatever a reader then says is there is right: events are the first so many, those that were
- * committed among them; no fired alarm or window is torn, and none is there without its event. */
+ * A writer that is killed in any of its writes. The test notes each write of HDF5 and rebuilds the
+ * file up to each write, and up to each page of each write. Whatever a reader then finds must be
+ * right:
+ * - the events are the first ones that were recorded, and include all committed ones;
+ * - no fired alarm or window is torn, and none is there without its event. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "writer/drain.h"
@@ -23,11 +25,12 @@ struct written {
 
 static struct written writes[4096];
 static size_t write_count;
-static int watched = -1; /* descriptor of HDF5 that belongs to the file */
+static int watched = -1; /* HDF5's descriptor of the file */
 static uint64_t committed;
 static char path[PATH_MAX], copy[PATH_MAX + 8];
 
-/* HDF5's own: it finds this one first. */
+/* Replaces pwrite() for HDF5, which finds this definition first. Notes the writes to the watched
+ * file. */
 ssize_t pwrite(int fd, const void *data, size_t count, off_t at)
 {
     long n = syscall(SYS_pwrite64, fd, data, count, at);
@@ -52,7 +55,8 @@ static int find_descriptor(void)
     return -1;
 }
 
-/* One commit's worth: marks, windows that open and close among them, and a fired alarm with each. */
+/* Emits the events of one commit: marks, windows that open and close between them, and a fired
+ * alarm with each window. */
 static void emit(unsigned commit)
 {
     static uint64_t ordinal;
@@ -97,7 +101,7 @@ static void unload(struct truth *t)
     rt_rank_close(t->rank);
 }
 
-/* As long as the event of its end is not there a window is open. */
+/* Returns the window as it must look while the event of its end is missing: open. */
 static struct rt_window still_open(struct rt_window w)
 {
     w.close_row = RT_NO_ROW;
@@ -120,7 +124,7 @@ static bool same_window(const struct rt_window *a, const struct rt_window *b)
            a->reason == b->reason && a->truncated == b->truncated;
 }
 
-/* NULL, or what is wrong with what a reader sees. */
+/* Returns NULL, or what is wrong with what a reader sees. */
 static const char *judge(const struct truth *seen, const struct truth *all, uint64_t least)
 {
     if (seen->count < least)
@@ -189,7 +193,8 @@ static void apply(const struct written *w, size_t from, size_t to)
     image_bytes = end > image_bytes ? end : image_bytes;
 }
 
-/* A write is broken off where a page of the file ends; of long ones the first, the last, and some between. */
+/* Cuts each write off where a page of the file ends; for long writes only at the first and last
+ * such places, and at some between. */
 static void look_at_each(const struct truth *all)
 {
     for (size_t i = 0; i < write_count; i++) {
@@ -246,7 +251,7 @@ static bool write_all(struct fixture *f, unsigned deflate)
     watched = -1;
     drain_free(&d);
     recorder_stop();
-    recorder_self = (struct recorder_thread){.end = NULL}; /* another stream may come */
+    recorder_self = (struct recorder_thread){.end = NULL}; /* another stream may follow */
     return rc == 0;
 }
 
@@ -281,8 +286,8 @@ static void run(unsigned deflate)
     }
     ok(wrong == 0 && states * (unsigned)slowdown() > 200,
        "whatever was written last: all that is seen is right (%u)", states);
-    /* HDF5's own tables are a hundred bytes each. One that lies across the end of a page, and is broken off just there,
-     * makes the file unreadable: nobody can mend that. */
+    /* HDF5's own tables have about a hundred bytes each. A table that crosses the end of a page,
+     * and is cut off there, makes the file unreadable: nothing can mend that. */
     ok(unreadable_whole == 0 && unreadable * 50 <= states,
        "and it can be seen, but for HDF5's own that were torn (%u)", unreadable);
     (void)unlink(copy);

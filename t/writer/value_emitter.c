@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For t/tools/values.t: a process that records a profile of values that is known beforehand, in functions of its own.
- * Usage: value_emitter WRITER DIR STREAM PLUGIN plain|args|wide [SAMPLES [IMAGE]]; prints where its functions are. `wide`, to measure
- * with: 20,000 instructions of that image, 200 values each. */
+ * A process for t/tools/values.t that records a known profile of values, in its own functions.
+ * Usage: value_emitter WRITER DIR STREAM PLUGIN plain|args|wide [SAMPLES [IMAGE]]; prints the
+ * addresses of its functions. `wide`, for measurements: 20,000 instructions of IMAGE, 200 values
+ * each. */
 #include "t/writer/producer.h"
 #include "t/writer/value_records.h"
 
@@ -13,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Never run that far: places that instructions of the profile may stand at. */
+/* Code that never executes: addresses for the instructions of the profile. */
 #define ROOM(bytes)                                                                                \
-    __asm__ volatile(".skip " #bytes ", 0x90") /* not alike: compilers make one of two */
+    __asm__ volatile(".skip " #bytes ", 0x90") /* sizes differ: compilers merge equal functions */
 __attribute__((noinline, visibility("default"))) void first_kernel(void);
 __attribute__((noinline, visibility("default"))) void second_kernel(void);
 void first_kernel(void)
@@ -31,7 +32,7 @@ static int find_base(struct dl_phdr_info *info, size_t size, void *base)
 {
     (void)size;
     *(uint64_t *)base = info->dlpi_addr;
-    return 1; /* the first is the program */
+    return 1; /* the first object is the program */
 }
 
 static void image(uint64_t base)
@@ -44,7 +45,8 @@ static void image(uint64_t base)
                              base, more, 1);
 }
 
-/* In first_kernel: 7 in three of four, the rest 1, 2, 3 in turns; always 0x1234; in second_kernel: all different. */
+/* In first_kernel: 7 in three of four samples, else 1, 2, 3 in turn; always 0x1234. In
+ * second_kernel: all different. */
 static void plain(uint64_t samples)
 {
     for (uint64_t i = 0; i < samples; i++) {
@@ -59,7 +61,8 @@ static void plain(uint64_t samples)
     (void)recorder_emit(&recorder_self, EV_VALUES_NONE, VALUES_NOT_RUN | UINT64_C(1) << 32, 0x10);
 }
 
-/* As vp-args makes them: instruction 1 calls second_kernel with 5 and a pointer, 4 returns from it. */
+/* Values as vp-args captures them: instruction 1 calls second_kernel with 5 and a pointer,
+ * instruction 4 returns from it. */
 static void arguments(uint64_t samples)
 {
     for (uint64_t i = 0; i < samples; i++) {

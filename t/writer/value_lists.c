@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hot lists of values: estimates of concise sampling, and the memory that they may take. */
+ * Tests the lists of frequent values: estimates of concise sampling, and the memory that the lists
+ * may take. */
 #include "t/tap.h"
 #include "writer/values/value_lists.h"
 
 #include <errno.h>
 #include <math.h>
 
-/* Seeds are fixed: the same figures in each run. A single estimate has a standard deviation of about sqrt(count * threshold). */
+/* Seeds are fixed, so the figures are the same in each run. A single estimate has a standard
+ * deviation of about sqrt(count * threshold). */
 static void test_estimates(void)
 {
     enum { ROUNDS = 100, VALUES = 40000, HOT = 12000 };
@@ -52,7 +54,8 @@ static void test_estimates(void)
     value_lists_free(&b);
 }
 
-/* 30,000 instructions with 40 values would be 1.2 million entries: lists get shorter instead. */
+/* 30,000 instructions with 40 values each would need 1.2 million entries: the lists get shorter
+ * instead. */
 static void test_memory(void)
 {
     const uint64_t none[2] = {0, 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Records of captured values as the traced process writes them, for the tests of those who read them. */
+ * Writes records of captured values as the traced process does, for the tests of their readers. */
 #ifndef REGTRACE_T_WRITER_VALUE_RECORDS_H
 #define REGTRACE_T_WRITER_VALUE_RECORDS_H
 
@@ -16,7 +16,7 @@ static inline void put_code(uint32_t number, uint64_t address, const char *code,
     (void)recorder_emit_long(&recorder_self, EV_VALUES_CODE, number, address, more, 1);
 }
 
-/* A sample of these instructions. */
+/* Emits one sample of these captured instructions. */
 static inline void put_sample(const struct values_captured *c, unsigned count, uint64_t periods)
 {
     uint8_t bytes[VALUES_FOLLOW_MOST * VALUES_PUT_MOST];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Captured values from the stream into the rank file: counted exactly while lists have room, in bounded memory beyond, whatever
- * happens to the plug-in's process or the writer. A copy of this program stands in for regtrace-vprofiler. */
+ * Captured values on their way from the stream to the rank file: counted exactly while the lists
+ * have room, in bounded memory beyond that, whatever happens to the plug-in's process or the
+ * writer. A copy of this program stands in for regtrace-vprofiler. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "t/writer/value_records.h"
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- the stand-in: each value a tuple, or what the plug-in's name says --------------------------------- */
+/* --- stand-in: a tuple for each value, or what the plug-in's name says ------------------------ */
 
 static void answer(uint32_t kind, const void *data, size_t bytes)
 {
@@ -54,7 +55,8 @@ static int stand_in(const char *plugin)
             recv(0, trace, f.bytes, MSG_WAITALL) != (ssize_t)f.bytes)
             return 4;
         if (strcmp(plugin, "crash") == 0) {
-            (void)signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would end it in another way */
+            /* a sanitizer's handler would end the process in another way */
+            (void)signal(SIGSEGV, SIG_DFL);
             (void)raise(SIGSEGV);
         }
         while (strcmp(plugin, "hang") == 0)
@@ -72,7 +74,7 @@ static int stand_in(const char *plugin)
     return 0;
 }
 
-/* --- the fixture ------------------------------------------------------------------------------------------ */
+/* --- fixture ---------------------------------------------------------------------------------- */
 
 static char programs[] = "/tmp/regtrace-values-XXXXXX";
 
@@ -118,7 +120,7 @@ static const struct rt_value_instruction *instruction(struct rt_rank *rank, uint
     return &none;
 }
 
-/* In the list, 0 where it is not. */
+/* Returns the count of a value in the list, 0 if it is not there. */
 static uint64_t count_of(struct rt_rank *rank, uint32_t number, uint64_t c0, uint64_t value)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
@@ -139,7 +141,8 @@ static uint64_t entries_of(struct rt_rank *rank, uint32_t number)
     return n;
 }
 
-/* Of the running program alone: recover looks for regtrace-vprofiler beside it. */
+/* Recovers with a copy of this program: recover looks for regtrace-vprofiler beside the running
+ * program. */
 static int recover_elsewhere(const char *dir)
 {
     char program[PATH_MAX];
@@ -166,7 +169,7 @@ static void run_whole(struct fixture *f, const char *plugin,
     ok(fixture_wait_all(60 * slowdown()), "and its writer does");
 }
 
-/* --- exact ------------------------------------------------------------------------------------------------- */
+/* --- exact counts ----------------------------------------------------------------------------- */
 
 enum { SAMPLES = 20000, BASE = 0x400000 };
 
@@ -191,7 +194,7 @@ static void known_values(struct fixture *f, struct producer *p)
         c[1].values[1] = UINT64_MAX - i % 3;
         put_sample(c, i % 10 == 0 ? 3 : 2, 4);
     }
-    /* Told late, as by a thread whose chunk comes later. */
+    /* The code comes late, as from a thread whose chunk comes later. */
     put_code(3, BASE + 0x14, "\xc3", 1);
     for (uint64_t why = 0; why < VALUES_NONES; why++)
         for (uint64_t i = 0; i <= why; i++)
@@ -206,7 +209,8 @@ static void known_values(struct fixture *f, struct producer *p)
             large[i].values[k] = 0x8000000000000000u + k;
     }
     put_sample(large, VALUES_FOLLOW_MOST, 1);
-    /* The end of a sample whose beginning is not there; an instruction that nobody tells of. */
+    /* The end of a sample whose beginning is missing, and an instruction whose code is never
+     * recorded. */
     (void)recorder_emit(&recorder_self, EV_VALUES, 2 | VALUES_LAST, 0x0101);
     put_value(99, 1);
     (void)recorder_emit(&recorder_self, EV_MARK_SET, 1, 2);
@@ -262,7 +266,7 @@ static void test_exact(void)
     fixture_end(&f);
 }
 
-/* --- many values ------------------------------------------------------------------------------------------- */
+/* --- many values ------------------------------------------------------------------------------ */
 
 enum { MANY = 1000000 };
 
@@ -299,7 +303,7 @@ static void test_many(void)
     fixture_end(&f);
 }
 
-/* --- plug-ins that fail ------------------------------------------------------------------------------------ */
+/* --- plug-ins that fail ----------------------------------------------------------------------- */
 
 static void some_values(struct fixture *f, struct producer *p)
 {
@@ -355,11 +359,12 @@ static void test_failing(void)
     fixture_end(&f);
 }
 
-/* --- the writer is killed ----------------------------------------------------------------------------------- */
+/* --- killed writer ---------------------------------------------------------------------------- */
 
 enum { LONG_SAMPLES = 16000 };
 
-/* Some 500 KiB in 2 s, of a stream of 4 MiB: no chunk is given back before a snapshot has it. */
+/* Emits some 500 KiB in 2 s, to a stream of 4 MiB: no chunk is given back before a snapshot has
+ * it. */
 static void slow_values(struct fixture *f, struct producer *p)
 {
     (void)p;
@@ -406,7 +411,8 @@ static void test_killed(long ms, const char *plugin, bool processed)
         values += n;
         even &= n == emitted / 16 || n == emitted / 16 + 1;
     }
-    /* Killed between a record and its count: one more than it says. */
+    /* The process may be killed between a record and its count: then the file has one more than the
+     * count. */
     ok(t->samples == emitted || t->samples == emitted + 1,
        "each sample once: %" PRIu64 " of %" PRIu64, t->samples, emitted);
     if (processed)
@@ -428,7 +434,7 @@ static void test_killed(long ms, const char *plugin, bool processed)
     fixture_end(&f);
 }
 
-/* What the last snapshot has is all that is left. */
+/* Only the last snapshot is left. */
 static void test_stream_gone(void)
 {
     struct fixture f;

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 6000
-# Somebody else holds all counters: perf_event_open succeeds all the same, and what it gives never counts. That is refused, or said.
+# Another program holds all counters. perf_event_open still succeeds, but the counter never counts:
+# regtrace must refuse that or report it.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
-# taken VARIABLE=VALUE...: the program under this while all counters are taken.
+# taken VARIABLE=VALUE...: runs the program with these variables while all counters are taken.
 taken() {
     rm -rf "$T/taken"
     run 2000 "$LAB_INSIDE/taker" /usr/bin/env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/taken" "$@" "$LAB_INSIDE/icount" 3
@@ -17,7 +18,7 @@ for pmu in perf papi auto; do
     is "$status,$out" 2, "$pmu: an icount is refused before main"
     like "$err" "icount is not available: .*$remedy" "$pmu: with reason and remedy"
 done
-# likewise NAME TEXT VARIABLE=VALUE
+# likewise NAME TEXT VARIABLE=VALUE: checks that this setting is refused too.
 likewise() {
     taken "$3"
     is "$status,$out" 2, "$1: refused"
@@ -36,7 +37,7 @@ is "$(grep -oE '"(start|stop)_icount": [a-z0-9]+' "$T/json" | sort -u | xargs)" 
 run 1000 "$LAB_INSIDE/taker" "$REGTRACE" doctor
 like "$out" "counters +icount and uniform alarms are refused: .*$remedy" "doctor says it"
 
-# Taken when the program runs already: it cannot be refused any more.
+# If the counters are taken while the program runs, it can no longer be refused.
 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/later" REGTRACE_CONTROL=start:icount:1000000 REGTRACE_EVENTS=instructions \
     "$LAB_INSIDE/icount" 200 >"$T/later.out" 2>&1 &
 program=$!

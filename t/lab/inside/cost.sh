@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 12000
-# What lies between edges costs, by instructions that the program's thread executes in user mode, bare and traced: exact here, and
-# counted by a counter that is not ours. A run and one of thirteen times its length: the difference has no start and no end in it.
+# The cost between edges, in instructions that the program's thread executes in user mode, bare and
+# traced. They are exact here, and a separate counter counts them. One run is thirteen times as long
+# as the other, so that their difference contains no start and no end.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
-# executed NAME MILLIONS VARIABLE=VALUE...
+# executed NAME MILLIONS VARIABLE=VALUE...: sets executed to the instructions of a run.
 executed() {
     local name=$1 millions=$2
     shift 2
@@ -14,13 +15,14 @@ executed() {
     is "$status|$(head -n 1 <<<"$out")|$err" "0|$millions million|" "$name: $millions million instructions" || return
     executed=$(tail -n 1 <<<"$out")
 }
-# between NAME VARIABLE=VALUE...: in $between.
+# between NAME VARIABLE=VALUE...: sets between to the difference of the two runs.
 between() {
     local short
     rm -rf "$T/50" "$T/650"
     executed "$1" 50 "${@:2}" && short=$executed && executed "$1" 650 "${@:2}" && between=$((executed - short))
 }
-# at_most NAME PER-MILLION: from bare. Nothing waits for the writer at the end: how long that takes varies.
+# at_most NAME PER-MILLION: checks the difference from bare. The runs do not wait for the writer at
+# the end, because the time of that wait varies.
 at_most() {
     local extra=$((between - bare))
     [ $((${extra#-} * 1000000)) -le $((bare * $2)) ]
@@ -30,7 +32,7 @@ at_most() {
 between bare X=1
 bare=$between
 pmu=perf
-# An edge, alternately a start and a stop, each 100 million.
+# An edge each 100 million instructions, alternately a start and a stop.
 between "$pmu, an edge each 100 million" LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU="$pmu" \
     REGTRACE_CONTROL=uniform:200000000:100000000:1000
 at_most "$pmu, an edge each 100 million" 100

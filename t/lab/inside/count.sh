@@ -5,10 +5,12 @@
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
-# instructions DIR: of each thread, in the order of ranks and threads, as report --json has them.
+# instructions DIR: prints the instructions of each thread, in the order of ranks and threads, from
+# report --json.
 instructions() { "$REGTRACE" report --json "$1" 2>/dev/null | grep -oE '"instructions": ([0-9]+|null), "events"' | grep -oE '[0-9]+|null' | xargs; }
 
-# About N: from what the loops execute on, and no more than 400,000 for the start and the end of a program or thread.
+# about N COUNT NAME: COUNT must be at least N, which the loops execute, and at most 400,000 more,
+# for the start and the end of a program or thread.
 about() {
     [ "${2:-0}" -ge "$1" ] 2>/dev/null && [ "$2" -lt $(($1 + 400000)) ]
     ok $? "$3: $2"
@@ -36,7 +38,8 @@ read -r main one < <(instructions "$LAB_OUT/outlive")
 about 2000000 "$main" "main of a program whose other thread never ends"
 about 3000000 "$one" "that thread, up to the end of the program"
 
-# planned NAME PROGRAM-ARGUMENTS OPTION...: a run with the chains that plan makes of the counting run.
+# planned NAME PROGRAM-ARGUMENTS OPTION...: runs the program with the chains that plan derives from
+# the counting run.
 planned() {
     local name=$1
     shift
@@ -62,7 +65,7 @@ is "$(awk '/warm-up/ {w = $2} /region/ && $2 != w + 200000' "$T/windows")" "" "w
     diag "$(cat "$T/windows")"
 is "$(awk '/region/ && $3 != $2 + 100000' "$T/windows")" "" "warmed: and is 100,000 long" || diag "$(cat "$T/windows")"
 
-# Regions with warm-up, prolog and epilog, and a weight each.
+# Regions with warm-up, prolog, epilog and weight
 cat >"$T/regions.csv" <<'END'
 comment,thread-id,region-id,start-icount,end-icount,weight
 cluster 0,0,1,1000000,1200000,0.75
@@ -85,12 +88,12 @@ prolog 2 0.25 5800000 6000000
 region 2 0.25 6000000 6100000
 epilog 2 0.25 6100000 6200000" "regions: each with its warm-up, prolog and epilog, at its place"
 
-# DynamoRIO #7524: whether to count was told by the first threshold alone.
+# DynamoRIO #7524: there, the first threshold alone decided whether to count.
 run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/later" \
     REGTRACE_CONTROL='precond:timeout:1ms,start:icount:1000000,stop:icount:1000000' "$LAB_INSIDE/icount" 10
 is "$("$REGTRACE" report --json "$LAB_OUT/later" 2>/dev/null | grep -c '"closed_by": "alarm"')" 1 "an icount behind a first alarm that needs no counter (DynamoRIO #7524)"
 
-# 4 ranks: each is counted, and gets its windows.
+# Each of 4 ranks is counted and gets its windows.
 run 3000 mpirun_for openmpi 4 LD_PRELOAD="$LIBREGTRACE" REGTRACE_COUNT=1 REGTRACE_DIR="$LAB_OUT/ranks-count" "$APPS/stencil.openmpi" 3 5 16
 is "$status" 0 "4 ranks are counted" || diag "$out$err"
 wait_for 60 test -e "$LAB_OUT/ranks-count/regtrace.h5"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * counted COMMAND...: runs it and prints, on a line of its own behind what it prints, how many instructions its first thread
- * executed in user mode from exec to exit. Not those of its children. */
+ * counted COMMAND...: runs the command and prints, on a separate line after its output, how many
+ * instructions its first thread executed in user mode from exec to exit. Those of its children are
+ * not included. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdint.h>

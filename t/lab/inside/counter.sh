@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The machine has a counter of instructions that counts exactly and overflows; perf_event_paranoid forbids it as it should.
+# The machine has a counter of instructions that counts exactly and overflows. perf_event_paranoid
+# forbids it as it should.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 

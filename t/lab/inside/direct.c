@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program: reads counters as regtrace does and by read(2), in turn, while they overflow, sleep and move, and prints how often the
- * first was not between two of the second, how far they were apart at most, and what the kernel executed for a read of each.
+ * Test program: reads a counter as regtrace does and by read(2) in turn, while it overflows and the
+ * thread sleeps. Prints how often the direct reading was not between the readings before and after
+ * it by read(2), how far these were apart at most, and how many instructions the kernel executed
+ * for a reading of each kind.
  *
- * direct        that
- * direct off    meanwhile reading directly is forbidden (root): does it go on?
- * direct told   forbidden likewise, but the kernel has come to the event (its period is set anew) before it is read again */
+ * - direct: only that
+ * - direct off: half-way, also forbids direct reading (needs root), to see whether the readings
+ *   continue
+ * - direct told: also forbids it, but makes the kernel handle the event (by setting its period
+ *   anew) before the next reading */
 #include "loop.h"
 
 #include "base/format/recorder.h"

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 9000
-# Counters read without a system call, where the kernel allows it (kernel.perf_user_access), are the same, and are the windows'.
+# Counters that are read without a system call, if the kernel allows that (kernel.perf_user_access),
+# give the same values, and the windows use them.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
 allow() { echo "$1" >/proc/sys/kernel/perf_user_access; }
-# windows DIR: start requested, actual, stop requested, actual of each.
+# windows DIR: prints of each window the requested and the actual start, the requested and the
+# actual stop.
 windows() {
     "$REGTRACE" report --json "$1" 2>/dev/null |
         grep -oE '"start_icount": [0-9]+|"stop_icount": [0-9]+|"start_requested": [0-9]+|"stop_requested": [0-9]+' |
@@ -36,7 +38,7 @@ diag "counters read by read(2): ${reads[0]}, where they may be read directly ${r
 [ "${reads[0]}" -gt 200 ] && [ "${reads[1]}" -le 2 ]
 ok $? "read(2) is called at each edge without access, and for the share at the end alone with it"
 allow 1
-# A child of fork does not have its parent's pages, and gets its own.
+# A child of fork does not have its parent's pages. It maps its own.
 run 4000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/forked" REGTRACE_CONTROL=uniform:200000:50000:1000 REGTRACE_EVENTS=instructions \
     "$LAB_INSIDE/counted" "$LAB_INSIDE/icount" 5
 is "$status|$(head -n 1 <<<"$out")|$err" "0|5 million|" "a program that forks does what it does alone"
@@ -44,7 +46,8 @@ run 1000 "$REGTRACE" check "$LAB_OUT/forked"
 is "$status" 0 "its files are consistent" || diag "$out$err"
 rt_limit=4000
 ok_program "icount, read directly" bash "$REGTRACE_SOURCE/t/lab/inside/icount.sh"
-# Whatever makes the kernel look at the event, a tick of its clock too, writes into the page that it may not be read so any more.
+# Whenever the kernel handles the event, also at a tick of its clock, it writes to the page that
+# direct reading is no longer allowed.
 for told in off told; do
     allow 1
     run 2000 "$LAB_INSIDE/direct" $told

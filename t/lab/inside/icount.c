@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program: executes so many million instructions (argument 1) in each of so many threads (argument 2, default 0: in
- * main alone), and prints that it did. */
+ * Test program: executes as many million instructions as argument 1 says in each of as many threads
+ * as argument 2 says (default 0: only in main), and prints the number. */
 #include "loop.h"
 
 #include <pthread.h>

@@ -5,8 +5,8 @@
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
-# traced NAME CHAIN ARGUMENT...: the program under this chain; its windows are in $T/NAME.windows: start requested, actual, stop
-# requested, actual, thread.
+# traced NAME CHAIN ARGUMENT...: runs the program under this chain. $T/NAME.windows gets of each
+# window the requested and the actual start, the requested and the actual stop, and the thread.
 traced() {
     local name=$1 chain=$2
     shift 2
@@ -19,7 +19,7 @@ traced() {
         awk -F': ' '/thread/ {sub(/,.*/, "", $2); t = $2} /start_icount/ {a = $2} /stop_icount/ {b = $2} /start_requested/ {r = $2} /stop_requested/ {print r, a, $2, b, t}' >"$T/$name.windows"
     diag "$(cat "$T/$name.windows")"
 }
-# What an overflow may be late by here, and our own instructions until the counter is read.
+# The lateness of an overflow here, and regtrace's own instructions until it reads the counter.
 skid=60000
 
 traced one start:icount:3000000,stop:icount:2000000 10

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test program: a second thread executes 3 million instructions and waits for ever; main executes 2 million and ends. */
+ * Test program: a second thread executes 3 million instructions and waits for ever. main executes 2
+ * million and ends. */
 #include "loop.h"
 
 #include <pthread.h>

@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 6000
-# What wrappers of MPI execute outside windows is taken out of icounts: 100,000 calls count what they count without us.
+# icounts leave out the instructions that wrappers of MPI execute outside windows: 100,000 calls
+# count as many instructions as without regtrace.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
-# bare N TURNS: all that the program executes without us.
+# bare N TURNS: prints all instructions of the program without regtrace.
 bare() {
     run 3000 "$LAB_INSIDE/counted" "$LAB_INSIDE/own_calls" "$1" "$2"
     tail -n 1 <<<"$out"
 }
-# traced N TURNS: instructions between the two regions, by the icounts of alarms; no window opens.
+# traced N TURNS: prints the instructions between the two regions, by the icounts of alarms. No
+# window opens.
 traced() {
     rm -rf "$T/log" "$T/run"
     run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/run" REGTRACE_PMU="$pmu" REGTRACE_CONTROLLER_LOG="$T/log" \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * So many calls (argument 1) of functions of MPI that may be called before MPI_Init and do next to nothing, between two named
- * regions; argument 2: turns of a loop after each. */
+ * Test program: between two named regions, calls functions of MPI that are legal before MPI_Init
+ * and do almost nothing. Argument 1: number of calls; argument 2: turns of a loop after each. */
 #include "loop.h"
 #include "share/include/regtrace.h"
 
@@ -11,7 +11,7 @@ int main(int argc, char **argv)
 {
     if (argc < 3 || dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL) == NULL)
         return 2;
-    /* The preloaded library's, where there is one. */
+    /* The preloaded library's functions, if it is preloaded. */
     int (*version)(int *, int *) = (int (*)(int *, int *))dlsym(RTLD_DEFAULT, "MPI_Get_version");
     int (*started)(int *) = (int (*)(int *))dlsym(RTLD_DEFAULT, "MPI_Initialized");
     if (version == NULL || started == NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A program that counts and overflows by PAPI itself, for so many million instructions (argument 1), and prints what PAPI told it:
- * its counts in the middle and at the end, its overflows, how many of them were not in its loop, and its next descriptor. With a
- * second argument it counts as many events as this processor has counters. */
+ * Test program: counts and overflows by PAPI itself for as many million instructions as argument 1
+ * says. Prints PAPI's counts half-way and at the end, the overflows, how many of them were outside
+ * its loop, and its next descriptor. With a second argument it counts as many events as this
+ * processor has counters. */
 #include "papi_loop.h"
 
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The lab's counter by PAPI: PAPI_TOT_INS counts a known loop, twice the same; PAPI_overflow calls, once for each distance.
+ * Tests the lab's counter by PAPI: PAPI_TOT_INS counts a known loop twice with the same result, and
+ * PAPI_overflow calls once for each distance.
  *
- * papi          the tests, as the user who starts it
- * papi denied   prints why a user without rights gets no counter, as PAPI says it */
+ * - papi: runs the tests as the user who starts it
+ * - papi denied: prints PAPI's reason why a user without rights gets no counter */
 #include "t/lab/inside/papi_loop.h"
 #include "t/tap.h"
 #include <unistd.h>

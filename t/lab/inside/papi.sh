@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 12000
-# PAPI and libpfm4 where there are counters: as names of what counts instructions, of counters and samples; beside a program that
-# uses PAPI itself; and what users are told who may not count.
+# PAPI and libpfm4 on a machine with counters: as names of counters, samples and the event that
+# counts instructions; beside a program that uses PAPI itself; and the messages to users who may not
+# count.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 E=$REGTRACE_BUILD/pmu/regtrace-events
 
-# --- names -----------------------------------------------------------------------------------------------------------------
+# --- Names ---
 diag "$("$E" --about)"
 TIMEFORMAT='# to ask takes %R s here, of 8 million instructions each'
 time "$E" PAPI_TOT_INS >"$T/asked"
@@ -15,14 +16,14 @@ is "$("$E" PAPI_TOT_INS PAPI_L1_DCM | cut -f 1,4 | head -n 2)" "+4.8.0.0	arm_ac5
 +4.42.0.0+4.43.0.0	arm_ac57::L1D_READ_REFILL + arm_ac57::L1D_WRITE_REFILL" "what PAPI means here"
 like "$("$E" arm_ac57::INST_RETIRE)" '^!.*nearest are arm_ac57::INST_RETIRED' "nearest names of the processor's own"
 
-# --- the back end ------------------------------------------------------------------------------------------------------------
-# windows DIR: start requested, actual, stop requested, actual of each.
+# --- The back end --- windows DIR: prints of each window the requested and the actual start, the
+# requested and the actual stop.
 windows() {
     "$REGTRACE" report --json "$1" 2>/dev/null |
         grep -oE '"start_icount": [0-9]+|"stop_icount": [0-9]+|"start_requested": [0-9]+|"stop_requested": [0-9]+' |
         awk -F': ' '/start_icount/ {a = $2} /stop_icount/ {b = $2} /start_req/ {r = $2} /stop_req/ {print r, a, $2, b}'
 }
-# An overflow's lateness here, and our own instructions until the counter is read.
+# The lateness of an overflow here, and regtrace's own instructions until it reads the counter.
 skid=60000
 for pmu in papi auto; do
     run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$pmu" REGTRACE_PMU=$pmu REGTRACE_CONTROL=uniform:4000000:1000000:5 "$LAB_INSIDE/icount" 22
@@ -50,7 +51,7 @@ like "$(cat "$T/report")" '^  PAPI_TOT_INS +[1-9][0-9]+ ' "their counters are in
 like "$(cat "$T/report")" '^  instructions per cycle +[0-9.]+$' "and the rate that follows"
 is "$(grep -al 'pmu_event=PAPI: arm_ac57::INST_RETIRED' "$LAB_OUT/ranks"/rank-?????.h5 | wc -l)" 4 "all by the same event"
 
-# --- counters -----------------------------------------------------------------------------------------------------------------
+# --- Counters ---
 run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/events" REGTRACE_PMU=papi REGTRACE_CONTROL=start:icount:5000000,stop:icount:20000000 \
     REGTRACE_EVENTS=instructions,PAPI_TOT_INS,arm_ac57::INST_RETIRED,PAPI_L1_DCM "$LAB_INSIDE/icount" 30
 is "$status|$out|$err" "0|30 million|" "counters: the program does what it does alone"
@@ -69,7 +70,7 @@ refused 'cannot count all of these at once, beside instructions for icounts \(In
 refused 'cannot count all of these at once, beside instructions for icounts and what is sampled' "too many with samples" \
     REGTRACE_EVENTS=r8,r9,r10,r12,r13,r14 REGTRACE_SAMPLE=PAPI_TOT_CYC:1M
 
-# --- a program that uses PAPI itself ----------------------------------------------------------------------------------------------
+# --- A program that uses PAPI itself ---
 own() { sed -nE "s/.*\\b$1 (-?[0-9]+).*/\\1/p" <<<"$2"; }
 run 3000 "$LAB_INSIDE/own_papi" 20
 alone=$out
@@ -93,13 +94,13 @@ for pmu in papi perf; do
     is "$(own descriptor "$out")" "$(own descriptor "$alone")" "own PAPI, $pmu: its next descriptor is the same"
 done
 
-# One that takes all counters: nothing can be done about it, but it is said.
+# If the program takes all counters, regtrace cannot prevent it, but reports it.
 run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/all" REGTRACE_CONTROL=start:icount:1000000 "$LAB_INSIDE/own_papi" 20 all
 diag "$status all: $out $err"
 like "$(cat "$LAB_OUT/all/regtrace.log")" 'instructions were counted for a part of the time alone, .* icounts are too small: [0-9]{1,2}\.[0-9] %' \
     "own PAPI, with all counters: the log says that there were too few"
 
-# --- who may not count --------------------------------------------------------------------------------------------------------------
+# --- Users who may not count ---
 echo 3 >/proc/sys/kernel/perf_event_paranoid
 chmod 755 "$T"; cd / || exit 99
 remedy='perf_event_paranoid is 3\): as root, `sysctl kernel.perf_event_paranoid=2` allows'
@@ -119,7 +120,7 @@ echo 1 >/proc/sys/kernel/perf_event_paranoid
 as_user LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU=papi REGTRACE_CONTROL=start:icount:1000 "$LAB_INSIDE/icount" 1
 is "$status|$out|$err" "0|1 million|" "paranoid 1: a user may"
 
-# --- why PAPI itself is not what counts ------------------------------------------------------------------------------------------------
+# --- Why regtrace does not count by PAPI itself ---
 run 3000 "$LAB_INSIDE/papi_rearm" "${REARMS:-300}" libc
 diag "$status $out"
 like "$out" '^done: [1-9][0-9]+ re-arms, 0 calls failed .* a freed one was taken [1-9][0-9]* times' \

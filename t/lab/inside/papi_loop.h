@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * For programs that let PAPI overflow in loop_turns(): how often it called, and how often for another place. */
+ * For programs in which PAPI overflows in loop_turns(): counts the overflows, and those at another
+ * place. */
 #ifndef REGTRACE_T_LAB_INSIDE_PAPI_LOOP_H
 #define REGTRACE_T_LAB_INSIDE_PAPI_LOOP_H
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What counting by PAPI's own calls would cost a traced program, tried without regtrace: PAPI_stop, PAPI_overflow with another
- * threshold and PAPI_start inside the overflow handler, so many times (argument 1), each after a distance of its own.
+ * The cost of counting by PAPI's own calls for a traced program, tried without regtrace: PAPI_stop,
+ * PAPI_overflow with another threshold and PAPI_start inside the overflow handler, as often as
+ * argument 1 says, each time after another distance.
  *
- * papi_rearm N libc   meanwhile the program works with malloc and stdio
- * papi_rearm N papi   meanwhile it makes and destroys event sets of its own
+ * - papi_rearm N libc: meanwhile the program works with malloc and stdio
+ * - papi_rearm N papi: meanwhile the program makes and destroys event sets
  *
- * Now and then it opens a file; and it has closed a descriptor, works, and opens a file again, which is to have that number.
- * Prints a line: how many re-arms there were, how many of PAPI's calls failed and how the last of these did, how often either
- * descriptor had another number than the first time, and whether it hung (alarm: "stuck"). */
+ * Now and then the program opens a file. It has also closed a descriptor, works, and opens a file
+ * again, which must get that number. Prints one line: the number of re-arms, how many calls of PAPI
+ * failed and how the last of these did, how often either descriptor had another number than the
+ * first time, and whether the program hung (alarm: "stuck"). */
 #include <fcntl.h>
 #include <papi.h>
 #include <signal.h>
@@ -65,7 +67,8 @@ static void say(const char *end)
         _exit(3);
 }
 
-/* No overflow for as long as it takes: the handler, or what it interrupted, waits for ever. */
+/* If no overflow comes in this time, the handler, or the code that it interrupted, waits for
+ * ever. */
 static void stuck(int signo)
 {
     static long before = -1;
@@ -138,7 +141,8 @@ int main(int argc, char **argv)
         work();
         fd = open("/dev/null", O_RDONLY);
         freed_changed += fd != freed;
-        if (fd != freed) { /* what has its number is PAPI's: the program's copy would close it */
+        /* PAPI has taken the number: the program's descriptor of that number would close PAPI's. */
+        if (fd != freed) {
             freed = fd;
             first = -1;
         }

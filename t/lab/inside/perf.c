@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The lab's counter by perf_event_open: it counts a known loop, twice the same; its overflow arrives, and never early.
+ * Tests the lab's counter by perf_event_open: it counts a known loop twice with the same result,
+ * and its overflow arrives, never early.
  *
- * perf          the tests, as the user who starts it
- * perf denied   prints the errno's name that a user without rights gets for the counter (EACCES where it is forbidden) */
+ * - perf: runs the tests as the user who starts it
+ * - perf denied: prints the name of the errno that a user without rights gets for the counter
+ *   (EACCES if it is forbidden) */
 #include "t/lab/inside/loop.h"
 #include "t/tap.h"
 #include <errno.h>
@@ -13,7 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Reading and switching the counter itself, and the handler's few instructions: far below, on any kernel. */
+/* AROUND: a bound, far above the instructions of switching and reading the counter itself and of
+ * the handler, on any kernel. */
 enum { AROUND = 500, PERIOD = 1000000, EDGES = 40, OVERFLOW_SIGNAL = 40 };
 
 static int counter = -1;
@@ -91,7 +94,7 @@ static void test_overflow(void)
     counter = counter_open(PERIOD);
     ok(counter >= 0 && overflow_arm(), "a counter that overflows");
     uint64_t total = loop_counted((uint64_t)PERIOD * EDGES / 2);
-    /* A late last one arrives now or never. */
+    /* A late last overflow arrives now or never. */
     for (int i = 0; i < 1000 && edges < (int)(total / PERIOD); i++)
         usleep(1000);
     is_int(edges, (intmax_t)(total / PERIOD), "every overflow arrives, once");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * reads COMMAND...: runs it and prints, on a line of its own behind what it prints, how often its first thread read a counter of
- * regtrace's by read(2): those have descriptors from 500 on. */
+ * reads COMMAND...: runs the command and prints, on a separate line after its output, how often its
+ * first thread read a counter of regtrace by read(2). Those counters have descriptors from 500 on.
+ */
 #include <elf.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +32,8 @@ int main(int argc, char **argv)
         struct iovec all = {.iov_base = &regs, .iov_len = sizeof regs};
         how = 0;
         if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
-            how = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status); /* of exec; else its own */
+            /* SIGTRAP is of exec; other signals are the program's. */
+            how = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
             continue;
         }
         enters = !enters;

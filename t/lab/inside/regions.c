@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A small program to trace in the lab: regions N enters and leaves N regions by the named calls, and prints how often. */
+ * A small program to trace in the lab: regions N enters and leaves a named region N times and
+ * prints N. */
 #include "share/include/regtrace.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 6000
-# A program and a job of 4 ranks are traced on this machine, by the library built for it; their files leave in $LAB_OUT.
+# Traces a program and a job of 4 ranks on this machine, with the library built for it. Their files
+# leave in $LAB_OUT.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 6000
-# Samples by overflow of the machine's counters: one a period, in every thread, in windows alone.
+# Samples by overflow of the machine's counters: one a period, in every thread, only in windows.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
-# sampled NAME EVENT CHAIN ARGUMENT...: the program under it; sets samples, and periods of each thread to by_thread.
+# sampled NAME EVENT CHAIN ARGUMENT...: runs the program; sets samples to their number and by_thread
+# to the samples of each thread.
 sampled() {
     local name=$1 event=$2 chain=$3
     shift 3
@@ -18,7 +19,7 @@ sampled() {
     by_thread=$(awk '/EV_SAMPLE / { n[$3]++ } END { for (t in n) print t, n[t] }' "$T/dump" | sort -n | tr '\n' ' ')
     diag "$name: $samples samples, by thread: $by_thread"
 }
-# What the start of a process and our own work add, in samples.
+# Samples that the start of a process and regtrace's own work add
 few=4
 
 sampled whole instructions:1000000 '' 60

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An overflow as attr.sigtrap and as the signal of F_SETSIG, tried side by side without regtrace; one line a trial, to be compared
- * by sigtrap.sh and told in architecture.md.
+ * Tries overflows as attr.sigtrap and as the signal of F_SETSIG, without regtrace. Prints one line
+ * a trial. sigtrap.sh compares them, and architecture.md reports them.
  *
- * sigtrap signal|trap    which of them */
+ * sigtrap signal|trap */
 #include "loop.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static int make(uint64_t period)
     return fd;
 }
 
-/* Each distance another one, set in the handler: as regtrace does it. */
+/* The handler sets another distance each time, as regtrace does. */
 static void overflowed(int s, siginfo_t *info, void *context)
 {
     static uint32_t seed = 1;
@@ -107,7 +107,8 @@ static void block(int how)
     sigprocmask(how, &set, NULL);
 }
 
-/* What user and kernel execute for EDGES of them: a run with, minus one without. */
+/* Prints the instructions of user and kernel for each of EDGES overflows: a run with them, minus
+ * one without. */
 static void trial_cost(void)
 {
     int user = count_open(0, false), all = count_open(0, true);
@@ -133,7 +134,7 @@ static void trial_cost(void)
            (long long)(spent[1][1] - spent[0][1] - (spent[1][0] - spent[0][0])) / EDGES);
 }
 
-/* In a child, whose end is told. */
+/* Runs `body` in a child and prints how the child ends. */
 static void in_child(const char *name, void (*body)(void))
 {
     fflush(stdout);
@@ -167,7 +168,8 @@ static void blocked(void)
     block(SIG_UNBLOCK);
 }
 
-/* Two events of a thread, an icount's and a sampler's say, both due while the signal is blocked. */
+/* Two events of a thread, as of an icount and of a sampler, come due while the signal is
+ * blocked. */
 static void blocked_two(void)
 {
     block(SIG_BLOCK);
@@ -190,7 +192,7 @@ static void blocked_default(void)
     overflow_once();
 }
 
-/* The program waits for all signals, as threads that handle them for others do. */
+/* The program waits for all signals, as threads that handle signals for other threads do. */
 static void waited_for(void)
 {
     sigset_t all;
@@ -229,7 +231,8 @@ static void queue_full_io(void)
     queue_full();
 }
 
-/* The counter counts on in a program that is started: who has no handler there would die. */
+/* The counter continues in a program that is executed. The signal would kill it, as it has no
+ * handler. */
 static void executed(void)
 {
     counter = make(PERIOD);

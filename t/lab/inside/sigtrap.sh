@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 4000
-# Why overflows come as a signal of F_SETSIG and not as attr.sigtrap: both, side by side, without regtrace; and what regtrace does
-# where the first fails, since the user's queue of signals is full.
+# Why overflows come as a signal of F_SETSIG and not as attr.sigtrap: both compared, without
+# regtrace; and what regtrace does if the signal fails because the user's queue of signals is full.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
@@ -24,7 +24,7 @@ like "$trap" '^blocked, two due: edges 1 ' "and one sigtrap: the other is lost"
 like "$signal" '^queue full: killed by I/O possible' "a signal that cannot be queued is SIGIO, which kills"
 like "$trap" '^queue full: edges 1 ' "a sigtrap is not"
 
-# full NAME VARIABLE=VALUE...: the program with no room in the queue.
+# full NAME VARIABLE=VALUE...: runs the program with a queue of signals that has no room.
 full() {
     local name=$1
     shift

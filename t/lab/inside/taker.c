@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * taker COMMAND...: takes all counters of processor 0 while it runs the command, as a monitoring daemon may: pinned events of the
- * whole machine (root). */
+ * taker COMMAND...: takes all counters of processor 0 while it runs the command, as a monitoring
+ * daemon may do: with pinned events of the whole machine (needs root). */
 #include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* An event that cannot be had reads as the end of a file. */
+/* Returns true if the event has a counter. Reading an event without one gives end of file. */
 static int take(uint32_t type, uint64_t config)
 {
     struct perf_event_attr attr = {

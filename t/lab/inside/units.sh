@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 6000
-# Compiled tests of the suite pass on this machine too: each program is one test here, and what it skips is one.
+# Compiled tests of the suite pass on this machine too. Each program is one test here, and each of
+# its skips is one more.
 . "$(dirname "$0")/../../lib.sh"
 
 cd "$REGTRACE_BUILD" || exit 1

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The counting runs and windows of inside/count.sh, read out here: totals, estimates, one file a window.
+# Checks the counting runs and windows of inside/count.sh outside: totals, estimates, one file a
+# window.
 . "$(dirname "$0")/../../lib.sh"
 for run in count plain warmed regions ranks-count ranks; do
     run 60 "$REGTRACE" check "$LAB_OUT/$run"
@@ -8,7 +9,7 @@ for run in count plain warmed regions ranks-count ranks; do
 done
 [ "$PYTHON" != no ] || { skip "what h5py reads" "no python3 with h5py"; done_testing; }
 
-# expect RUN NAME EXPRESSION...: of r, the report as JSON.
+# expect RUN NAME EXPRESSION...: the expression is about `r`, the report as JSON.
 expect() {
     "$REGTRACE" report --json --total "$LAB_OUT/count" "$LAB_OUT/$1" >"$T/json" 2>"$T/json.err"
     "$PYTHON" -c '
@@ -19,7 +20,8 @@ if not eval("(" + sys.argv[2] + ")"):
     print(e, [w for w in r["windows"]][:4]); sys.exit(1)' "$T/json" "$3" >"$T/expect" 2>&1
     ok $? "$1: $2" || diag "$(cat "$T/expect")"
 }
-# How near the estimate of the time comes is chance here: program and writer share the one processor. The sum is worked out anew.
+# The accuracy of the estimated time is chance here, since program and writer share the one
+# processor. So only the sum is computed again.
 expect plain 'the time of the run is estimated from its windows' \
     'e["methods"] == ["uniform"] and e["windows"] == 10 and e["time_ns"]["total"] > 0
      and abs(e["time_ns"]["estimate"] / (r["ranks"][0]["threads"][0]["instructions"]

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The edges of inside/edges.sh as h5py reads them: at the sums of the distances that were asked for, none early, none lost, each as
-# late as the hardware was and no later, whatever came before it.
+# Checks the edges of inside/edges.sh with h5py: they are at the sums of the requested distances,
+# none early, none lost, each as late as the hardware was and no later, whatever came before.
 . "$(dirname "$0")/../../lib.sh"
 for run in "$LAB_OUT"/*/; do
     run 60 "$REGTRACE" check "$run"
@@ -23,7 +23,7 @@ assert len(fired) == len(want) == 1000 and len(windows) == 500
 assert (fired["requested"] == want).all(), fired["requested"][:5]
 skid = fired["actual"] - fired["requested"]
 print("skid", skid.min(), np.median(skid), skid.max(), "first and last hundred", np.median(skid[:100]), np.median(skid[-100:]))
-# 60,000: up to some 28,000 of the machine's tick, and what a second interrupt takes.
+# 60,000: up to some 28,000 of the machine's tick, and the time of a second interrupt.
 assert skid.min() >= 0 and skid.max() < 60000 and skid.max() > 1000
 windows.sort(order="ordinal")
 got = np.column_stack([windows["start_requested"], windows["stop_requested"]]).ravel()

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What inside/run.sh recorded is read where it was not made: by this machine's regtrace and by h5py.
+# Reads the recordings of inside/run.sh on another machine: with this machine's regtrace and with
+# h5py.
 . "$(dirname "$0")/../../lib.sh"
 
 for run in program ranks; do
