@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The doors of the automaton: executions, expiries, progress of global counts, and syncing with
- * other threads. */
+ * Entry points of the automaton: executions, expiries, progress of global counts, and
+ * synchronization with other threads. */
 #include "controller/state.h"
 
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ int64_t ctl_global_decrement(struct ctl_shared *shared, uint16_t alarm)
     return __atomic_sub_fetch(global_counter(shared_of(shared), alarm), 1, __ATOMIC_RELAXED);
 }
 
-/* Not armed by the execution that is being judged? */
+/* Is the alarm armed, and has it not seen the current execution yet? */
 static bool is_open(const struct thread_state *thread, const struct ctl_alarm *alarm)
 {
     return chain_alarm(thread, alarm->chain) == alarm &&
@@ -36,8 +36,8 @@ static bool is_due(const struct thread_state *thread, const struct ctl_alarm *al
     return is_open(thread, alarm) && __atomic_load_n(left, __ATOMIC_RELAXED) <= 0;
 }
 
-/* Fires if it is due still once the lock, where one is needed, is held. False: another thread fired
- * it, and what is armed now has not seen the execution. */
+/* Fires the alarm if it is still due once the lock, if needed, is held. Returns false if another
+ * thread fired it: what is armed now has not seen the execution. */
 static bool fire_if_due(struct thread_state *thread, const struct ctl_alarm *alarm,
                         const struct ctl_moment *moment)
 {
@@ -61,10 +61,10 @@ static int64_t alarm_decrement(struct thread_state *thread, const struct ctl_ala
                          : ctl_left_decrement(&thread->left[alarm->index]);
 }
 
-/* One alarm that this execution matches; `claimed`: its counter came to 0 by this execution. Where
- * somebody else (a handler that interrupted us before signals were blocked, another thread) fired
- * it first, the execution counts afresh: as many executions are counted as there were, whoever
- * fires. */
+/* Judges one alarm that this execution matches. `claimed`: this execution has brought its counter
+ * to 0. A handler that interrupted us before signals were blocked, or another thread, may have
+ * fired the alarm first. The execution then counts again, so that the number of counted executions
+ * is right, whichever thread fires. */
 static void judge(struct thread_state *thread, const struct ctl_alarm *alarm,
                   const struct ctl_moment *moment, bool claimed)
 {
@@ -97,8 +97,8 @@ void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned coun
             thread->chains[alarm_at(shared, alarms[i])->chain].execution = thread->execution;
     }
     thread_catch_up(thread, moment->icount);
-    /* When another thread moves a chain while we judge, its alarm may be one that we have passed:
-     * then once more, for the chains that have not counted this execution. */
+    /* If another thread moves a chain while we judge, the chain's new alarm may be one that we have
+     * passed. Judge once more then, for the chains that have not counted this execution. */
     for (uint64_t epoch = head->epoch - 1; epoch != head->epoch; claimed = 0) {
         epoch = head->epoch;
         for (unsigned i = 0; i < count; i++)
@@ -108,7 +108,7 @@ void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned coun
     signals_restore(mask);
 }
 
-/* Which of the alarms are armed, as seen at one instant between handlers. */
+/* Returns which of the alarms are armed, at one instant between handlers. */
 static uint64_t armed_mask(const struct thread_state *thread, const uint16_t *alarms,
                            unsigned count)
 {
@@ -137,8 +137,8 @@ void ctl_hit_due(struct ctl_thread *head, const uint16_t *alarms, unsigned count
     ctl_hit_slow(head, alarms, count, moment, counted, (uint64_t)1 << due);
 }
 
-/* Armed at one instant are alarms of different chains, so one decrement does not change whether
- * another is due. */
+/* At one instant, the armed alarms are of different chains. So one decrement does not change
+ * whether another alarm is due. */
 void ctl_hit_several(struct ctl_thread *head, const uint16_t *alarms, unsigned count,
                      const struct ctl_moment *moment)
 {
@@ -210,7 +210,7 @@ void ctl_expire(struct ctl_thread *head, uint16_t index, uint32_t generation,
     signals_restore(mask);
 }
 
-/* The global icount that this thread counts towards in the chain, or NULL. */
+/* Returns the global icount that this thread counts towards in the chain, or NULL. */
 static const struct ctl_alarm *global_icount(const struct thread_state *thread, unsigned chain)
 {
     const struct ctl_alarm *alarm = chain_alarm(thread, chain);
@@ -229,8 +229,8 @@ static uint64_t advance_chain(struct thread_state *thread, unsigned chain, int64
             return (uint64_t)left;
         lock_take(&shared->lock);
         thread_adopt(thread, moment->icount);
-        /* Our share is in the overshoot, whoever fires. Parked: it was taken before we came, so try
-         * what is armed now. */
+        /* Our share is in the overshoot, whichever thread fires. A parked counter was taken before
+         * we came: try what is armed now. */
         if (left <= 0 && global_icount(thread, chain) == alarm &&
             __atomic_load_n(global_counter(shared, alarm->index), __ATOMIC_RELAXED) <= 0)
             chain_fire(thread, chain, moment, false);
@@ -280,7 +280,7 @@ uint16_t ctl_thread_armed(const struct ctl_thread *head, unsigned chain)
     return armed_at(thread, chain, __atomic_load_n(&thread->chains[chain].place, __ATOMIC_RELAXED));
 }
 
-/* Can another thread's firing move this chain in others? */
+/* Can a firing in one thread move this chain in other threads? */
 static bool is_shared(const struct shared_state *shared, unsigned chain)
 {
     const struct ctl_chain *definition = &shared->config->chains[chain];
@@ -296,7 +296,7 @@ bool ctl_thread_is_over(const struct ctl_thread *head)
 {
     const struct thread_state *thread = (const struct thread_state *)(const void *)head;
     const struct shared_state *shared = state_shared(thread);
-    /* What others have published is not adopted yet: ask again. */
+    /* The thread has not adopted what others published: ask again later. */
     if (__atomic_load_n(&shared->head.epoch, __ATOMIC_ACQUIRE) !=
         __atomic_load_n(&head->epoch, __ATOMIC_RELAXED))
         return false;
@@ -315,7 +315,8 @@ bool ctl_thread_is_over(const struct ctl_thread *head)
     return true;
 }
 
-/* Under the lock: where the thread will be once it has adopted what others published. */
+/* Is an alarm of the chain armed in this thread once it has adopted what others published? Needs
+ * the lock. */
 static bool armed_in(const struct thread_state *thread, unsigned chain)
 {
     const struct shared_chain *all = &state_shared(thread)->chains[chain];

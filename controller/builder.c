@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Collects chains from all sources and makes the immutable config of them. */
+ * Collects chains from all sources and makes an immutable config from them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +136,7 @@ int ctl_builder_add_chain(struct ctl_builder *builder, const char *text, const c
     return parse_chain(builder, text, strlen(text), origin, NULL, err);
 }
 
-/* What a builder held, to go back to when one of several chains is wrong. */
+/* Sizes of a builder, to return to if one of several chains is wrong. */
 struct mark {
     size_t chains, alarms, blocks;
 };
@@ -162,13 +162,13 @@ static bool is_empty(const char *text, size_t length)
     return true;
 }
 
-/* Length up to the next separator outside quotes. */
+/* Returns the length up to the next separator outside quotes. */
 static size_t list_item_length(const char *text)
 {
     bool quoted = false;
     const char *p = text;
-    /* A newline ends a chain even in quotes, so that one lost quote does not swallow what follows.
-     */
+    /* A newline ends a chain even in quotes, so that one lost quote does not swallow what
+     * follows. */
     for (; *p != '\0' && *p != '\n' && (quoted || *p != ';'); p++) {
         if (*p == '"')
             quoted = !quoted;
@@ -240,7 +240,8 @@ static int add_flag(struct ctl_builder *builder, const char *value, struct rt_er
     return 0;
 }
 
-/* -regions:warmup and so on: what stands around each region of the file that follows. 1: it is none of them. */
+/* Handles -regions:warmup, -regions:prolog and -regions:epilog: the length of that part of each
+ * region in the next file. Returns 1 for another option. */
 static int add_region_part(struct ctl_builder *builder, struct span name, const char *value,
                            struct rt_error *err)
 {
@@ -341,7 +342,7 @@ static int config_fill(struct ctl_builder *builder, struct ctl_config *config)
     return 0;
 }
 
-/* What a process could not follow is refused, not followed in part. */
+/* Refuses alarms that a process could follow only in part. */
 static int check_limits(const struct ctl_config *config, struct rt_error *err)
 {
     static const enum ctl_type listed[] = {CTL_PCONTROL, CTL_SIGNAL, CTL_INTERACTIVE,
@@ -399,7 +400,7 @@ int ctl_builder_finish(struct ctl_builder *builder, const struct ctl_capabilitie
         return status;
     }
     warn_chains(builder);
-    made->pool = builder->pool; /* the strings go with it */
+    made->pool = builder->pool; /* the config owns the strings from here on */
     builder->pool = (struct pool){0};
     builder->chain_count = builder->alarm_count = 0;
     builder->finished = true;

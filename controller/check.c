@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What concerns all chains together: names, circles, one uniform, what this build can do, and
- * warnings. */
+ * Checks all chains together: names, circles, one uniform, what this build can do, and warnings. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,11 +120,11 @@ static int circle(const struct ctl_builder *builder, size_t chain, struct rt_err
                    itself ? "" : built->waitfor_name);
 }
 
-/* Chains that wait for each other would never start. seen: by chain, from which chain on it was come by, plus 1: each is walked
- * over once, since intervals make rows of thousands. */
+/* Chains that wait for each other would never start. seen[chain]: 1 + the chain from which the walk
+ * came to it. The walk visits each chain once, because intervals make rows of thousands. */
 static int check_circles(struct ctl_builder *builder, size_t *seen, struct rt_error *err)
 {
-    size_t first = SIZE_MAX; /* of those in a circle */
+    size_t first = SIZE_MAX; /* lowest chain in a circle */
     for (size_t i = 0; i < builder->chain_count; i++) {
         size_t at = i;
         while (seen[at] == 0 && builder->chains[at].chain.waitfor != CTL_NO_ALARM) {
@@ -162,7 +161,7 @@ static bool share_a_rank(const struct ctl_alarm *a, const struct ctl_alarm *b)
     return false;
 }
 
-/* One for each rank: two in one process would drive each other's windows. */
+/* Allows one uniform for each rank: two in one process would drive each other's windows. */
 static int check_uniform(struct ctl_builder *builder, struct rt_error *err)
 {
     for (size_t i = 0; i < builder->chain_count; i++) {
@@ -268,7 +267,8 @@ static void warn_neighbours(struct ctl_builder *builder, const struct ctl_alarm 
                      chain, before->text, alarm->text);
 }
 
-/* Chains do not see each other's firings: a start and a stop at one place meet in one execution. */
+/* A firing in one chain hides no execution from another chain, so one execution can fire a start
+ * and a stop at one place. */
 static void warn_across(struct ctl_builder *builder, const struct ctl_alarm *alarm)
 {
     for (size_t i = 0; i < builder->alarm_count && i < 2000; i++) {
@@ -296,7 +296,7 @@ static void warn_waitfor(struct ctl_builder *builder, const struct built_chain *
                      number, awaited->name);
 }
 
-/* They are snapshots of counters: with none there is nothing to show. */
+/* Statistics are snapshots of counters: without counters there is nothing to show. */
 static void warn_stats(struct ctl_builder *builder)
 {
     for (size_t i = 0; builder->no_events && i < builder->alarm_count; i++) {
@@ -326,7 +326,8 @@ void warn_chains(struct ctl_builder *builder)
         closes = closes || alarm->event == CTL_STOP;
         if (alarm->position > 0)
             warn_neighbours(builder, &builder->alarms[i - 1], alarm);
-        /* Regions files make thousands of chains, and end one region where the next begins. */
+        /* Not for regions files: they make thousands of chains, and may end one region where the
+         * next begins. */
         if (builder->chains[alarm->chain].chain.label[0] == '\0' && i < 2000)
             warn_across(builder, alarm);
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What can be asked of a config: alarms, chains, ranks, and whether a function's name matches an
- * alarm. */
+ * Queries of a config: alarms, chains, ranks, and whether a function's name matches an alarm. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,8 +109,8 @@ bool ctl_config_alarm_reachable(const struct ctl_config *config, unsigned index)
 
 /* ---- Function names ---- */
 
-/* Where the parameters begin: the '(' that matches the last ')', at depth 0 of templates; a
- * trailing " const" and the like stand behind it. Without parameters: the end. */
+/* Returns where the parameters begin: the '(' that matches the last ')'. A trailing " const" and
+ * the like may follow them. Returns `end` if there are none. */
 static const char *parameters_at(const char *name, const char *end)
 {
     const char *p = end;
@@ -127,13 +126,13 @@ static const char *parameters_at(const char *name, const char *end)
         else if (*p == '(' && --depth == 0)
             break;
     }
-    /* "operator()" has a pair of its own, and "(anonymous namespace)::f" no parameters. */
+    /* "operator()" contains a pair, and "(anonymous namespace)::f" has no parameters. */
     if (p >= name + 8 && memcmp(p - 8, "operator", 8) == 0)
         return end;
     return p == name ? end : p;
 }
 
-/* Where the template arguments at the very end begin, or end. */
+/* Returns where the template arguments at the end of the name begin, or `end` if there are none. */
 static const char *template_at(const char *name, const char *end)
 {
     if (end == name || end[-1] != '>')
@@ -157,8 +156,8 @@ static const char *template_at(const char *name, const char *end)
     return depth == 0 && p > name ? p : end;
 }
 
-/* Behind the last "::" outside of templates and parentheses, or behind the last blank (a return
- * type). */
+/* Returns the position after the last "::" outside templates and parentheses, or after the last
+ * blank (a return type). */
 static const char *bare_at(const char *name, const char *end)
 {
     int depth = 0;

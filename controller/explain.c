@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the chains will do, in words: `regtrace run --explain`. Not linked into libregtrace.so. */
+ * Explains chains in words, for `regtrace run --explain`. Not linked into libregtrace.so. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void say_duration(FILE *out, uint64_t nanoseconds)
         fprintf(out, "%" PRIu64 " us", nanoseconds / 1000);
 }
 
-/* "at the 3rd execution of": the condition, from a thread's point of view. */
+/* Writes how often the condition must come true, from a thread's point of view. */
 static void say_times(FILE *out, const struct ctl_alarm *alarm, const char *one, const char *many)
 {
     if (alarm->count == 1)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains of DynamoRIO's intervals: each waits for the one before it, so that of thousands one is counted towards.
+ * Makes chains of DynamoRIO's intervals. Each chain waits for the one before it, so that of
+ * thousands only one is armed.
  *
- * All are counts of all threads together. Were they armed at once, each thread would have to report to each of them, again and
- * again. What the one before was late by goes on counting, so that they do not drift. */
+ * All counts are over all threads together. If all were armed at once, each thread would have to
+ * report to each of them again and again. The overshoot of one interval counts towards the next, so
+ * they do not drift. */
 #include "controller/regions.h"
 
 #include <errno.h>
@@ -27,7 +29,8 @@ static int by_place(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Who waits for whom. One that begins inside another waits for none: it counts from the start of the program. */
+/* Decides which interval waits for which. An interval that begins inside another waits for none: it
+ * counts from the program's start. */
 static int place(struct ctl_builder *builder, struct intervals *all, struct rt_error *err)
 {
     struct interval **order = calloc(all->count + 1, sizeof(struct interval *)), *before = NULL;

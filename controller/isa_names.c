@@ -2,8 +2,8 @@
  * Names of ISA extensions and categories: those of the decoder (Zydis 4.0, which follows Intel
  * XED), and XED's own spelling where the two differ.
  *
- * A copy, since controller/ needs libc alone; t/controller/isa_names.c compares it with the
- * decoder's. */
+ * This is a copy, because controller/ needs libc alone; t/controller/isa_names.c compares it with
+ * the decoder's names. */
 #include <string.h>
 
 #include "controller/language.h"
@@ -212,7 +212,7 @@ const char *const isa_category_names[] = {
     NULL,
 };
 
-/* XED's enumerations (xed-extension-enum.h, xed-category-enum.h) on the left. */
+/* Left: names in XED's enumerations (xed-extension-enum.h, xed-category-enum.h). */
 static const struct {
     const char *xed, *decoder;
 } aliases[] = {

@@ -19,11 +19,11 @@ struct pool {
     size_t count, capacity;
 };
 
-/* NULL when memory is out. Zeroed. */
+/* Allocate zeroed memory. Return NULL if there is none. */
 void *pool_allocate(struct pool *pool, size_t size);
 char *pool_copy(struct pool *pool, const char *at, size_t length);
 void pool_free(struct pool *pool);
-/* Drop what was allocated behind the first `count` blocks. */
+/* Frees all blocks but the first `count`. */
 void pool_cut(struct pool *pool, size_t count);
 
 struct ctl_config {
@@ -36,12 +36,12 @@ struct ctl_config {
     struct pool pool;
 };
 
-/* A chain with what finish needs to point into it. */
+/* A chain, and what ctl_builder_finish() needs for messages about it. */
 struct built_chain {
     struct ctl_chain chain;
-    const char *source;                     /* as it was written, trimmed */
+    const char *source;                     /* as written, trimmed */
     const char *waitfor_name;               /* NULL: none */
-    size_t name_at, waitfor_at, uniform_at; /* offsets in source */
+    size_t name_at, waitfor_at, uniform_at; /* offsets in `source` */
     bool has_uniform;
 };
 
@@ -60,66 +60,69 @@ struct ctl_builder {
     size_t *alarm_at; /* offset in the chain's source, by alarm */
     struct legacy_value *legacy;
     size_t legacy_count, legacy_capacity;
-    uint64_t region_warmup, region_prolog, region_epilog; /* of PinPoints regions, instructions */
+    /* instructions around each PinPoints region */
+    uint64_t region_warmup, region_prolog, region_epilog;
     bool has_pinpoints;
-    bool no_events; /* the options name none to count */
+    bool no_events; /* the options name no events to count */
     bool default_start;
     bool finished;
     struct pool pool;
 };
 
 /* ---- vocabulary.c ---- */
-/* Compares names: '-', '_' and U+2013 are the same. */
+/* Compares names; '-', '_' and U+2013 are the same. */
 bool name_equals(struct span found, const char *name);
-/* Index in a NULL-ended table, or -1. */
+/* Returns the index in a NULL-terminated table, or -1. */
 int name_find(struct span found, const char *const *table);
-/* The nearest name of a NULL-ended table by edit distance, or NULL if none is near enough to mean
- * it. */
+/* Returns the nearest name of a NULL-terminated table by edit distance, or NULL if none is near
+ * enough to be meant. */
 const char *name_nearest(struct span found, const char *const *table);
-/* Distance with insertions, deletions, replacements and swaps of neighbours, case apart; stops at
- * 64 characters. */
+/* Returns the distance in insertions, deletions, replacements and swaps of neighbours. Ignores
+ * case; compares at most 64 characters. */
 unsigned name_distance(struct span found, const char *name);
-extern const char *const event_names[]; /* NULL-ended, by enum ctl_event */
-extern const char *const type_names[];  /* NULL-ended, by enum ctl_type, without uniform */
-/* "a, b, c" of a NULL-ended table, cut to size. */
+extern const char *const event_names[]; /* NULL-terminated, by enum ctl_event */
+extern const char *const type_names[];  /* NULL-terminated, by enum ctl_type, without uniform */
+/* Writes a NULL-terminated table as "a, b, c", cut to size. */
 void names_join(char *out, size_t size, const char *const *table);
-int signal_number(struct span name); /* 1 .. 64, or 0 */
+int signal_number(struct span name); /* returns 1 .. 64, or 0 */
 
 /* ---- isa_names.c ---- */
-extern const char *const isa_extension_names[]; /* NULL-ended */
+extern const char *const isa_extension_names[]; /* NULL-terminated */
 extern const char *const isa_category_names[];
-/* XED's spelling where the decoder's differs; the name unchanged elsewhere. */
+/* Returns the decoder's spelling of a name that XED spells differently; otherwise the name
+ * itself. */
 struct span isa_alias(struct span name, enum ctl_type type);
 
 /* ---- number.c ---- */
 enum number_status { NUMBER_OK, NUMBER_EMPTY, NUMBER_BAD, NUMBER_OVERFLOW };
-/* Decimal (leading zeros are decimal) or 0x hexadecimal; the whole span. `*bad` is the first wrong
- * character. */
+/* Parse the whole span: decimal (also with leading zeros), or hexadecimal with 0x. `*bad` is the
+ * first wrong character. */
 enum number_status number_parse(struct span text, uint64_t *value, const char **bad);
-/* Hexadecimal without 0x, at most `digits` of them. */
+/* The same for hexadecimal digits without 0x, at most `digits` of them. */
 enum number_status number_parse_hex(struct span text, unsigned digits, uint64_t *value,
                                     const char **bad);
 
 /* ---- parse.c ---- */
-/* One chain, trimmed, without control characters; appended on success. */
+/* Parses one chain, trimmed and without control characters, and appends it on success. Returns 0 or
+ * -errno. */
 int parse_chain(struct ctl_builder *builder, const char *text, size_t length, const char *origin,
                 const char *label, struct rt_error *err);
 
-/* What the parser works on. */
+/* State of the parser. */
 struct parser {
     struct ctl_builder *builder;
     struct rt_error *err;
     const char *origin;
     const char *text; /* NUL-terminated, in the pool */
     size_t length;
-    char *canonical; /* what was understood so far */
+    char *canonical; /* canonical text of what has been parsed so far */
     size_t canonical_length;
     struct built_chain *out;
     size_t first_alarm;
     bool has_repeat, has_name;
 };
 
-/* The fields of one piece, split at ':' outside quotes. */
+/* One piece and its fields, split at ':' outside quotes. */
 #define MAX_FIELDS 24
 struct piece {
     struct span whole;
@@ -128,13 +131,13 @@ struct piece {
 };
 
 /* ---- message.c ---- */
-/* Sets the error text with column and caret; returns -EINVAL. */
+/* Set the error text with column and caret; return -EINVAL. */
 int parse_fail(const struct parser *parser, const char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int chain_fail(struct rt_error *err, const char *origin, size_t number, const char *text,
                const char *at, const char *fmt, va_list arguments)
     __attribute__((format(printf, 6, 0)));
-/* The int in a field, with the error text for `what`. */
+/* Parses the integer in a field; `what` names it in the error text. */
 int parse_integer(const struct parser *parser, struct span field, const char *what,
                   uint64_t *value);
 
@@ -143,33 +146,33 @@ int parse_integer(const struct parser *parser, struct span field, const char *wh
 void parser_emit(struct parser *parser, const char *at, size_t length);
 
 /* ---- value.c ---- */
-/* The value of an alarm of alarm->type, at piece->fields[*next]; moves *next behind it. */
+/* Parses the value of an alarm of alarm->type at piece->fields[*next], and moves *next past it. */
 int parse_value(struct parser *parser, const struct piece *piece, unsigned *next,
                 struct ctl_alarm *alarm);
 
 /* ---- token.c ---- */
-/* All tokens from fields[next] on. */
+/* Parses all tokens from fields[next] on. */
 int parse_tokens(struct parser *parser, const struct piece *piece, unsigned next,
                  struct ctl_alarm *alarm);
 
 /* ---- check.c ---- */
 void builder_warn(struct ctl_builder *builder, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Resolves waitfor, refuses what cannot be. */
+/* Resolves waitfor, and refuses what is not possible. */
 int check_chains(struct ctl_builder *builder, const struct ctl_capabilities *capabilities,
                  struct rt_error *err);
-/* Suspicious but legal. */
+/* Warns of input that is suspicious but legal. */
 void warn_chains(struct ctl_builder *builder);
 
 /* ---- legacy.c ---- */
 int legacy_add(struct ctl_builder *builder, const char *option, const char *value,
                struct rt_error *err);
-/* Turns what was collected into chains. */
+/* Turns the collected options into chains. */
 int legacy_finish(struct ctl_builder *builder, struct rt_error *err);
 
 /* ---- builder.c ---- */
-/* The whole of a file, NUL-terminated, to be freed; NULL with *status = -errno. Refuses NUL bytes
- * and more than 64 MiB. */
+/* Reads a whole file. Returns it NUL-terminated, for the caller to free, or NULL with *status =
+ * -errno. Refuses NUL bytes and more than 64 MiB. */
 char *file_read(const char *path, int *status, struct rt_error *err);
 
 /* Turns the default start on or off (-controller-default-start, REGTRACE_DEFAULT_START). It is on

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Legacy options of Pin's controller and DynamoRIO's trace options: written as chains of the same
- * meaning. */
+ * Translates legacy options of Pin's controller, and DynamoRIO's trace options, into chains of the
+ * same meaning. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "controller/language.h"
 
-/* Options that start or stop by themselves: value[:count][:tidN][:repeat]. */
+/* Options that are a start or a stop each: value[:count][:tidN][:repeat]. */
 static const struct {
     const char *option;
     enum ctl_event event;
@@ -30,7 +30,7 @@ static const struct {
 };
 #define EDGE_COUNT (sizeof edges / sizeof edges[0])
 
-/* Options that stand together; each at most once. */
+/* Options that work together; each at most once. */
 static const char *const numbers[] = {
     "length",           "uniform-skip",         "uniform-period",
     "uniform-length",   "uniform-count",        "trace-after-instrs",
@@ -137,7 +137,7 @@ static bool is_number(struct span text)
     return number_parse(text, &value, &bad) == NUMBER_OK;
 }
 
-/* Appends the fields behind the value: a bare number is a count, `repeat` belongs to the chain. */
+/* Appends the fields after the value. A bare number is a count; `repeat` belongs to the chain. */
 static char *append_fields(char *out, const char *fields, bool *repeat)
 {
     while (*fields == ':') {
@@ -172,10 +172,10 @@ static int add_edge(struct ctl_builder *builder, const struct legacy_value *lega
 {
     int edge = edge_find((struct span){legacy->option, strlen(legacy->option)});
     size_t value = value_length(legacy->value);
-    /* -start-int3 0 asks for nothing. */
+    /* -start-int3 0 requests nothing. */
     if (edges[edge].type == CTL_INT3 && value == 1 && legacy->value[0] == '0')
         return 0;
-    /* Each field is at least two characters with its ':' and grows by "count". */
+    /* Each field has at least two characters, with its ':', and grows by "count". */
     char *text = malloc(strlen(legacy->value) * 4 + (length != NULL ? strlen(length) : 0) + 128);
     char origin[96];
     if (text == NULL)
@@ -250,7 +250,7 @@ static int add_uniform(struct ctl_builder *builder, struct rt_error *err)
     return status;
 }
 
-/* DynamoRIO counts over all threads and traces all threads; its retrace gap is from the end of a
+/* DynamoRIO counts and traces all threads together. Its retrace gap begins at the end of a
  * window. */
 static int add_dynamorio(struct ctl_builder *builder, struct rt_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Beginnings and ends of the automaton: shared state, threads, fork, and what never fired. */
+ * Makes and ends the automaton's states: shared state, threads, fork, and alarms that never
+ * fired. */
 #include "controller/state.h"
 
 static size_t aligned(size_t size)
@@ -7,13 +8,13 @@ static size_t aligned(size_t size)
     return (size + CTL_ALIGNMENT - 1) & ~(size_t)(CTL_ALIGNMENT - 1);
 }
 
-/* No libc memset: this runs in new threads before the program does. */
+/* Not libc's memset: this runs in new threads before the program does. */
 static void clear(void *memory, size_t size)
 {
     char *at = memory;
     for (size_t i = 0; i < size; i++) {
         at[i] = 0;
-        __asm__ volatile("" : : : "memory"); /* else the compiler makes it a call of memset */
+        __asm__ volatile("" : : : "memory"); /* otherwise the compiler makes it a call of memset */
     }
 }
 
@@ -27,7 +28,7 @@ static unsigned count_global(const struct ctl_config *config)
     return count;
 }
 
-/* Places of the arrays behind struct shared_state. */
+/* Offsets of the arrays after struct shared_state. */
 struct layout {
     size_t chains, fired, reached, global_index, first_waiter, next_waiter, armed, counters, size;
 };
@@ -70,7 +71,7 @@ static void init_chains(struct shared_state *shared)
     const struct ctl_config *config = shared->config;
     for (unsigned c = 0; c < config->chain_count; c++)
         shared->first_waiter[c] = shared->next_waiter[c] = NO_CHAIN;
-    /* Backwards, so that waiters stand in the order of the chains. */
+    /* Backwards, so that the waiters are in the order of the chains. */
     for (unsigned c = config->chain_count; c-- > 0;) {
         uint16_t awaited = config->chains[c].waitfor;
         if (awaited == CTL_NO_ALARM)
@@ -120,7 +121,7 @@ size_t ctl_thread_size(const struct ctl_config *config)
                    config->chain_count * sizeof(struct thread_chain));
 }
 
-/* Threads of runtimes take part where an alarm names them. */
+/* A runtime's thread takes part in a chain only if an alarm names it. */
 static bool participates(const struct shared_state *shared, uint32_t tid, unsigned chain)
 {
     const struct ctl_chain *definition = &shared->config->chains[chain];
@@ -197,7 +198,7 @@ struct ctl_thread *ctl_thread_init(struct ctl_shared *head, void *memory, uint32
     return &thread->head;
 }
 
-/* How far a thread is towards an alarm's count. */
+/* Returns how many executions a thread has counted towards an alarm's count. */
 static uint64_t thread_progress(const struct thread_state *thread, const struct ctl_alarm *alarm)
 {
     int64_t left = __atomic_load_n(&thread->left[alarm->index], __ATOMIC_RELAXED);
@@ -253,7 +254,7 @@ void ctl_fork_child(struct ctl_shared *head, struct ctl_thread *thread_head,
     lock_drop(&shared->lock);
     if (thread != NULL) {
         thread->next = NULL;
-        /* Timers and counters stayed with the parent. */
+        /* Timers and counters remain with the parent. */
         for (unsigned c = 0; c < shared->config->chain_count; c++) {
             struct thread_chain *state = &thread->chains[c];
             if (state->announced == CTL_NO_ALARM)
@@ -275,7 +276,7 @@ void ctl_after_fork(struct ctl_shared *head, struct ctl_thread *thread,
     ctl_fork_child(head, thread, &mask, moment);
 }
 
-/* ---- What never fired ---- */
+/* ---- Alarms that never fired ---- */
 
 static uint64_t best_progress(const struct shared_state *shared, const struct ctl_alarm *alarm)
 {

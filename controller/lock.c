@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The automaton's spinlock and its way to keep signals out: raw system calls, nothing of libc's
+ * The automaton's spinlock, and blocking of signals: raw system calls, nothing of libc's
  * threads. */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -7,8 +7,8 @@
 
 #include "controller/state.h"
 
-/* The kernel's rt_sigprocmask (its set has 64 bits), since libc's would keep its own inner signals
- * out of the mask. */
+/* The kernel's rt_sigprocmask (its set has 64 bits), because libc's function would leave libc's
+ * internal signals out of the mask. */
 #define HOW_BLOCK 0
 #define HOW_SET 2
 
@@ -46,7 +46,7 @@ void lock_take(uint32_t *lock)
 {
     for (unsigned tries = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) != 0; tries++) {
         while (__atomic_load_n(lock, __ATOMIC_RELAXED) != 0) {
-            /* The holder may wait for this very processor. */
+            /* The lock's holder may be waiting for this very processor. */
             if (++tries % 64 == 0)
                 raw_syscall(SYS_sched_yield, 0, 0, 0, 0);
 #if defined(__x86_64__)

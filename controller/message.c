@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Error texts of the parser: the chain, the column, and a caret under it. */
+ * Writes the parser's error texts: the chain, the column, and a caret under it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,8 @@ static unsigned characters_between(const char *from, const char *to)
     return count;
 }
 
-/* The part of the chain around `at`, at most CLIP_LENGTH characters, printable; `*caret` is the
- * column in it. */
+/* Copies the part of the chain around `at`, at most CLIP_LENGTH characters, printable. `*caret` is
+ * the column of `at` in the copy. */
 static void clip_chain(const char *text, const char *at, char *out, size_t size, unsigned *caret)
 {
     const char *begin = text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Integers of the control language: 64 bits, decimal or 0x, the whole field, overflow is an error.
- */
+ * Parses the integers of the control language: 64 bits, decimal or 0x, the whole field; overflow is
+ * an error. */
 #include "controller/language.h"
 
 static int digit_of(char c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One chain of the control language: pieces, alarms, chain options, and errors with their column.
- */
+ * Parses one chain of the control language: pieces, alarms, chain options, and errors with their
+ * column. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,8 @@ static struct span span_trim(struct span text)
     return text;
 }
 
-/* Cuts at the next `separator` outside quotes; the span before it. `*at` moves behind it, or
- * becomes NULL. */
+/* Cuts at the next `separator` outside quotes and returns the span before it. `*at` moves past the
+ * separator, or becomes NULL at the end. */
 static struct span cut_at(const char **at, const char *end, char separator)
 {
     const char *p = *at;
@@ -176,7 +176,7 @@ static void emit_fields(struct parser *parser, const struct piece *piece, unsign
 {
     for (unsigned i = from; i < piece->count; i++) {
         const struct span field = piece->fields[i];
-        /* A ';' would end the chain in a list. */
+        /* Without quotes, a ';' would end the chain in a list. */
         bool quote = field.length > 0 && memchr(field.at, '"', field.length) == NULL &&
                      memchr(field.at, ';', field.length) != NULL;
         parser_emit(parser, ":", 1);
@@ -285,7 +285,7 @@ static int parse_repeat(struct parser *parser, const struct piece *piece)
     return 0;
 }
 
-/* name:ID and waitfor:ID. */
+/* Parses name:ID and waitfor:ID. */
 static int parse_name(struct parser *parser, const struct piece *piece, bool waitfor)
 {
     const char *what = waitfor ? "waitfor" : "name";
@@ -324,7 +324,8 @@ static int parse_name(struct parser *parser, const struct piece *piece, bool wai
     return 0;
 }
 
-/* `,bcast` as a piece: two lines of seed 000 have it; it belongs to the alarm before. */
+/* Parses `,bcast` as a piece, which two lines of Intel SDE's controller (Pin's InstLib
+ * control_manager) have. It belongs to the alarm before it. */
 static int parse_bcast(struct parser *parser, const struct piece *piece)
 {
     struct ctl_builder *builder = parser->builder;
@@ -389,7 +390,7 @@ static int check_characters(struct parser *parser)
     return quote != NULL ? parse_fail(parser, quote, "this quote is not closed") : 0;
 }
 
-/* A chain that repeats needs something that takes time, else it would fire for ever at one
+/* A chain that repeats needs an alarm that takes time; otherwise it would fire forever at one
  * instruction. */
 static int check_progress(struct parser *parser)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains of PinPoints regions: warm-up, prolog, the region itself, epilog, one behind the other in one chain.
+ * Makes chains of PinPoints regions: warm-up, prolog, the region itself and epilog follow each
+ * other in one chain.
  *
- * Regions of a thread leave each other room: an epilog goes first, then the next one's prolog, then its warm-up. What ends and
- * begins at one count would come in an order that nobody knows, as both are due at once; so what follows another begins
- * one instruction later. */
+ * Regions of a thread share the room between them: an epilog takes room first, then the next
+ * region's prolog, then its warm-up. If one part ended and the next began at the same count, both
+ * would be due at once, in an undefined order. So what follows another region begins one
+ * instruction later. */
 #include "controller/regions.h"
 
 #include <errno.h>
@@ -50,7 +52,7 @@ static void warn_short(struct ctl_builder *builder, const struct pinpoints *all,
             (unsigned long long)asked);
 }
 
-/* The room between two regions of a thread, or in front of the first (before == NULL). */
+/* Shares the room between two regions of a thread, or before the first one (before == NULL). */
 static void share_room(struct ctl_builder *builder, const struct pinpoints *all,
                        struct pinpoint *before, struct pinpoint *p)
 {
@@ -61,14 +63,14 @@ static void share_room(struct ctl_builder *builder, const struct pinpoints *all,
         warn_short(builder, all, before, "epilog", builder->region_epilog, before->epilog);
     }
     if (before != NULL && room > 0)
-        room--; /* not at the count at which the other ends */
+        room--; /* do not begin at the count at which the other ends */
     p->prolog = take(&room, builder->region_prolog);
     p->warmup = take(&room, builder->region_warmup);
     warn_short(builder, all, p, "prolog", builder->region_prolog, p->prolog);
     warn_short(builder, all, p, "warm-up", builder->region_warmup, p->warmup);
 }
 
-/* Of those that began before it, does the one that ends last reach into it? */
+/* `last` ends last of the regions that began before p. Warns if it reaches into p. */
 static void warn_overlap(struct ctl_builder *builder, const struct pinpoints *all,
                          const struct pinpoint *last, const struct pinpoint *p)
 {
@@ -109,7 +111,8 @@ static int place(struct ctl_builder *builder, struct pinpoints *all, struct rt_e
     return 0;
 }
 
-/* Each part opens a window of its kind, which closes the one before; the last is closed by a stop of its kind. */
+/* Each part opens a window of its kind, which closes the window before it. A stop of the last
+ * part's kind closes the last window. */
 static void chain_text(char out[512], const struct pinpoint *p)
 {
     const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Regions files: PinPoints (instruction counts), LoopPoint (program counters with counts),
- * DynamoRIO's intervals. */
+ * Reads regions files: PinPoints (instruction counts), LoopPoint (program counters with counts),
+ * and DynamoRIO's intervals. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static int region_integer(const struct region_line *line, unsigned field, const 
     }
 }
 
-/* Hexadecimal, with or without 0x. */
+/* Parses hexadecimal digits, with or without 0x. */
 static int region_hex(const struct region_line *line, unsigned field, const char *what,
                       uint64_t *value, struct rt_error *err)
 {
@@ -114,7 +114,8 @@ static struct span digits_of(struct span text, size_t from)
     return (struct span){text.at + from, n - from};
 }
 
-/* A fraction without sign, "0.25", "3" or "1e-3"; may be empty. Checked as text: this library computes nothing with it. */
+/* Checks a fraction without sign ("0.25", "3" or "1e-3"), which may be empty. It stays text,
+ * because this library computes nothing with it. */
 static int region_fraction(const struct region_line *line, unsigned field, const char *what,
                            struct rt_error *err)
 {
@@ -182,7 +183,7 @@ void *region_rows(void *rows, size_t count, size_t *room, size_t size, struct rt
     return more;
 }
 
-/* comment,thread-id,region-id,start-icount,end-icount,weight */
+/* Keeps a line comment,thread-id,region-id,start-icount,end-icount,weight. */
 static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
                          struct rt_error *err)
 {
@@ -220,7 +221,7 @@ static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
     return status != 0 ? status : pinpoints_keep(all, &p, err);
 }
 
-/* Fields of the LoopPoint format, by their place. */
+/* Fields of the LoopPoint format, by position. */
 enum {
     LP_COMMENT,
     LP_THREAD,
@@ -268,7 +269,7 @@ static int loop_region_parse(const struct region_line *line, struct loop_region 
     return region->all ? 0 : region_tid(line, LP_THREAD, &region->tid, err);
 }
 
-/* One end: pc, image, offset, count from fields[first] on. */
+/* Adds the chain for one end of a region: pc, image, offset and count from fields[first] on. */
 static int add_loop_end(struct ctl_builder *builder, const struct region_line *line,
                         const struct loop_region *region, unsigned first, struct rt_error *err)
 {
@@ -292,7 +293,7 @@ static int add_loop_end(struct ctl_builder *builder, const struct region_line *l
         snprintf(tail, sizeof tail, ":tid%llu", (unsigned long long)region->tid);
     const char *event =
         region->warmup ? (stop ? "warmup-stop" : "warmup-start") : (stop ? "stop" : "start");
-    if (image.length == 0) /* no image: code that belongs to none; its pc is all there is */
+    if (image.length == 0) /* code outside all images: only its pc is known */
         snprintf(text, sizeof text, "%s:address:0x%llx:count%llu%s", event, (unsigned long long)pc,
                  (unsigned long long)count, tail);
     else
@@ -319,7 +320,7 @@ static int add_looppoint(struct ctl_builder *builder, const struct region_line *
     return status != 0 ? status : add_loop_end(builder, line, &region, LP_END, err);
 }
 
-/* start,duration */
+/* Keeps a line start,duration. */
 static int keep_interval(struct intervals *all, const struct region_line *line,
                          struct rt_error *err)
 {

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Between the readers of regions files (regions.c) and what becomes of PinPoints regions (pinpoints.c). */
+ * Interface between the reader of regions files (regions.c) and the makers of chains (pinpoints.c,
+ * intervals.c). */
 #ifndef REGTRACE_CONTROLLER_REGIONS_H
 #define REGTRACE_CONTROLLER_REGIONS_H
 
 #include "controller/language.h"
 
-/* What the windows of a chain stand for. Spans of the file; multiplier is empty where the format has none. */
+/* The region that a chain's windows represent. The spans point into the file; multiplier is empty
+ * if the format has none. */
 struct region_note {
     const char *label;
     struct span id, weight, multiplier;
 };
 
-/* One line of a PinPoints file. Counts are the thread's own, from its first instruction. */
+/* One line of a PinPoints file. Counts are the thread's own, from its first instruction on. */
 struct pinpoint {
     unsigned line;
     uint64_t tid, start, end;
     struct span id, weight;
-    uint64_t warmup, prolog, epilog; /* instructions that there is room for */
+    uint64_t warmup, prolog, epilog; /* instructions for which there is room */
 };
 
-/* Lines are kept as they come: `rows` with room for one more behind `count`; NULL with the text, and the old ones stay. */
+/* Makes room for one more row after `count`. Returns the rows, or NULL with the text; the old rows
+ * stay valid then. */
 void *region_rows(void *rows, size_t count, size_t *room, size_t size, struct rt_error *err);
 
 struct pinpoints {
@@ -28,16 +31,18 @@ struct pinpoints {
     size_t count, room;
 };
 
-/* Remember one; 0 or -ENOMEM. The chains are made when all are known, since regions leave each other room. */
+/* Remembers one line. Returns 0 or -ENOMEM. The chains are made when all lines are known, because
+ * regions limit each other's room. */
 int pinpoints_keep(struct pinpoints *all, const struct pinpoint *row, struct rt_error *err);
-/* Add their chains, in the order of the file. 0, -EINVAL or -ENOMEM; the caller drops what was added. */
+/* Adds the chains in the order of the file. Returns 0, -EINVAL or -ENOMEM; after a failure the
+ * caller drops what was added. */
 int pinpoints_add(struct ctl_builder *builder, struct pinpoints *all, struct rt_error *err);
 
-/* One line of DynamoRIO's intervals: instructions of all threads. */
+/* One line of DynamoRIO's intervals: instructions counted over all threads. */
 struct interval {
     unsigned line;
     uint64_t start, duration;
-    uint64_t distance; /* from the end of the one before, else from the start of the program */
+    uint64_t distance; /* from the end of the interval before, or from the program's start */
     const struct interval *after;
     bool awaited;
 };
@@ -48,18 +53,18 @@ struct intervals {
     size_t count, room;
 };
 
-/* As with pinpoints. */
+/* As pinpoints_keep() and pinpoints_add(). */
 int intervals_keep(struct intervals *all, const struct interval *row, struct rt_error *err);
 int intervals_add(struct ctl_builder *builder, struct intervals *all, struct rt_error *err);
 
-/* A chain of line `line`, with what it stands for. */
+/* Adds a chain made of line `line`, and the region that it represents. */
 int region_chain_add(struct ctl_builder *builder, const char *path, unsigned line,
                      const struct region_note *note, const char *text, struct rt_error *err);
 
-/* "region 7 weight 0.25", or "region 7 no weight". */
+/* Writes "region 7 weight 0.25", or "region 7 no weight". */
 void region_label(char *label, size_t room, const char *before, struct span id, struct span weight);
 
-/* How much of a span is shown. */
+/* Returns how many characters of a span to show. */
 int region_shown(struct span text);
 
 #endif

@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Private to the automaton: its states, and the rules of who may change what.
  *
- * Three kinds of change:
- *  - a decrement of thread->left: by the owning thread, atomic against its own signal handlers;
- *  - a local transition (the firing concerns this thread alone): by the owning thread with all
- * signals blocked;
- *  - a shared transition (bcast, global, uniform, or the next alarm is for all): under shared->lock
- * with all signals blocked. It writes the chain's state for all, with a new sequence number, and
- * moves shared->epoch; other threads adopt it when they see the epoch (thread_adopt), before they
- * judge an execution. A thread that prepares a shared transition takes the lock, adopts first, and
- * goes on only if its alarm is still armed: so exactly one thread fires an alarm that all share. */
+ * There are three kinds of change:
+ * - a decrement of thread->left: by the owning thread, atomic against its own signal handlers
+ * - a local transition (the firing concerns this thread alone): by the owning thread with all
+ *   signals blocked
+ * - a shared transition (bcast, global, uniform, or the next alarm is for all): under shared->lock
+ *   with all signals blocked
+ *
+ * A shared transition writes the chain's state for all threads, with a new sequence number, and
+ * advances shared->epoch. Other threads adopt it when they see the epoch (thread_adopt), before
+ * they judge an execution. A thread that prepares a shared transition takes the lock, adopts first,
+ * and goes on only if its alarm is still armed: so exactly one thread fires an alarm that all
+ * share. */
 #ifndef REGTRACE_CONTROLLER_STATE_H
 #define REGTRACE_CONTROLLER_STATE_H
 
 #include "controller/language.h"
 
-/* Places of a chain that are no alarm. */
-#define PLACE_WAITING 0xffff  /* for the chain that it waits for */
+/* Places of a chain other than an alarm. */
+#define PLACE_WAITING 0xffff  /* waits for another chain */
 #define PLACE_FINISHED 0xfffe /* all passes are over */
-#define PLACE_IDLE 0xfffd     /* a global alarm fired elsewhere, and only its winner went on */
+#define PLACE_IDLE 0xfffd     /* a global alarm fired elsewhere, and only that thread went on */
 #define PLACE_ABSENT 0xfffc   /* this thread takes no part in the chain */
 #define PLACE_MAX 0xfff0
 
 #define NO_CHAIN 0xffff
-#define BACKLOG_MAX 65536u /* edges fired at once by one hit */
+#define BACKLOG_MAX 65536u /* most edges that one hit fires at once */
 
-/* What a thread that comes anew gets: changed under the lock. */
+/* State of a chain for new threads; changed under the lock. */
 struct shared_chain {
-    uint64_t sequence; /* of the last shared transition */
+    uint64_t sequence; /* number of the last shared transition */
     uint64_t pass;
     uint64_t phase;
-    uint64_t
-        owner; /* tid + 1 of a winner who goes on alone; others are idle. 0: all are at `place` */
+    /* tid + 1 of the thread that goes on alone after a global alarm, while others are idle; 0: all
+     * are at `place`. */
+    uint64_t owner;
     uint16_t place;
 };
 
@@ -44,38 +48,39 @@ struct global_counter {
 /* The whole shared state; struct ctl_shared is its head. */
 struct shared_state {
     struct ctl_shared head;
-    char head_padding[CTL_ALIGNMENT -
-                      sizeof(struct ctl_shared)]; /* the epoch is read by all at each hit */
+    /* All threads read the epoch at each hit: no other data shares its cache line. */
+    char head_padding[CTL_ALIGNMENT - sizeof(struct ctl_shared)];
     uint32_t lock;
     const struct ctl_config *config;
     struct ctl_callbacks callbacks;
     void *context;
-    struct thread_state *threads; /* list of living threads, under the lock */
+    struct thread_state *threads; /* list of living threads; under the lock */
     uint64_t backlogs_cut;
     struct shared_chain *chains;
     uint64_t *fired;        /* by alarm, atomic */
-    uint64_t *reached;      /* by alarm: best progress of threads that ended, under the lock */
-    uint16_t *global_index; /* by alarm: its counter, NO_CHAIN if not global */
-    uint16_t *first_waiter; /* by chain: a chain that waits for it, NO_CHAIN if none */
-    uint16_t *next_waiter;  /* by chain: the next that waits for the same */
-    uint8_t *armed;         /* by alarm, atomic: was ever armed */
+    uint64_t *reached;      /* by alarm: best progress of ended threads; under the lock */
+    uint16_t *global_index; /* by alarm: its counter; NO_CHAIN if not global */
+    uint16_t *first_waiter; /* by chain: a chain that waits for it, or NO_CHAIN */
+    uint16_t *next_waiter;  /* by chain: the next one that waits for the same */
+    uint8_t *armed;         /* by alarm, atomic: it was armed at some time */
     struct global_counter *counters;
 };
 
 struct thread_chain {
-    uint64_t sequence; /* adopted */
+    uint64_t sequence; /* number of the last adopted transition */
     uint64_t pass, phase;
     uint64_t base;      /* icount that the armed alarm counts from */
-    uint64_t requested; /* base + distance, CTL_UNKNOWN if unknown or no icount */
-    uint64_t
-        execution; /* of the thread: it armed the alarm or was counted, so it is not seen (again) */
+    uint64_t requested; /* base + distance; CTL_UNKNOWN if unknown or not an icount */
+    /* The thread's execution that armed the alarm or that the alarm has counted; it does not count
+     * (again). */
+    uint64_t execution;
     uint32_t generation;
-    uint16_t place;     /* atomic: others may look */
-    uint16_t announced; /* alarm that on_arm was last called for and on_disarm is owed;
-                           CTL_NO_ALARM: none */
+    uint16_t place; /* atomic: other threads may read it */
+    /* Alarm of the last on_arm, for which on_disarm is due; CTL_NO_ALARM: none. */
+    uint16_t announced;
     uint16_t next_dirty;
     bool dirty;
-    bool pending_arm; /* on_arm is owed */
+    bool pending_arm; /* on_arm is due */
 };
 
 struct thread_state {
@@ -84,9 +89,9 @@ struct thread_state {
     uint64_t execution;
     uint32_t tid;
     uint16_t first_dirty;
-    bool wake_others; /* on_sync_needed is owed */
+    bool wake_others; /* on_sync_needed is due */
     struct thread_chain *chains;
-    int64_t left[]; /* by alarm; then the chains */
+    int64_t left[]; /* by alarm; `chains` follow */
 };
 
 static inline struct shared_state *shared_of(struct ctl_shared *shared)
@@ -105,44 +110,49 @@ static inline struct shared_state *state_shared(const struct thread_state *threa
 }
 
 /* ---- lock.c ---- */
-/* All signals of this thread; returns the mask to restore. Raw system calls; errno is kept. */
+/* Blocks all signals of this thread and returns the mask to restore. Uses raw system calls;
+ * preserves errno. */
 uint64_t signals_block(void);
 void signals_restore(uint64_t mask);
 void lock_take(uint32_t *lock);
 void lock_drop(uint32_t *lock);
 
-/* ---- transition.c: all need signals blocked ---- */
+/* ---- transition.c: call all with signals blocked ---- */
 
 static inline const struct ctl_alarm *alarm_at(const struct shared_state *shared, unsigned alarm)
 {
     return &shared->config->alarms[alarm];
 }
 
-/* icount, timeout and uniform come by ctl_expire or ctl_advance, never as an execution. */
+/* icount, timeout and uniform are reported by ctl_expire() or ctl_advance(), never as an
+ * execution. */
 static inline bool alarm_is_machinery(const struct ctl_alarm *alarm)
 {
     return alarm->type == CTL_ICOUNT || alarm->type == CTL_TIMEOUT || alarm->type == CTL_UNIFORM;
 }
 
-/* The alarm at the chain's place in this thread, or NULL. */
+/* Returns the alarm at the chain's place in this thread, or NULL. */
 const struct ctl_alarm *chain_alarm(const struct thread_state *thread, unsigned chain);
-/* Whether a firing of the chain's armed alarm changes other threads' state, so needs the lock. */
+/* Returns whether a firing of the chain's armed alarm changes other threads' state and so needs the
+ * lock. */
 bool chain_fires_shared(const struct thread_state *thread, unsigned chain);
-/* The shared counter of a global alarm. */
+/* Returns the shared counter of a global alarm. */
 int64_t *global_counter(struct shared_state *shared, unsigned alarm);
-/* Take over what others' shared transitions changed. Needs the lock. */
+/* Adopts what other threads' shared transitions changed. Needs the lock. */
 void thread_adopt(struct thread_state *thread, uint64_t icount);
-/* The same, taking the lock, if anything changed. */
+/* The same, if anything changed; takes the lock itself. */
 void thread_catch_up(struct thread_state *thread, uint64_t icount);
-/* The armed alarm of the chain fires: event, next place, for this thread or all; and a uniform's
- * edge that is due in the same instant. Needs the lock if chain_fires_shared. */
+/* Fires the armed alarm of the chain: event, then the next place, for this thread or for all. Also
+ * fires a uniform's edge that is due at the same instant. Needs the lock if
+ * chain_fires_shared(). */
 void chain_fire(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment,
                 bool late);
-/* Put the chain at a place in this thread; `seen`: the current execution may be counted there. */
+/* Puts the chain at a place in this thread. `seen`: the new alarm may count the current
+ * execution. */
 void chain_place(struct thread_state *thread, unsigned chain, uint16_t place, uint64_t base,
                  bool seen);
-/* Fire what is past already, call on_arm and on_disarm for what changed, on_sync_needed. Without
- * the lock. */
+/* Fires what is already past; calls on_arm and on_disarm for what changed, and on_sync_needed. Call
+ * it without the lock. */
 void thread_settle(struct thread_state *thread, const struct ctl_moment *moment);
 void chain_mark_dirty(struct thread_state *thread, unsigned chain);
 

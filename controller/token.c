@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The tokens behind an alarm: count, tid, bcast, global, exact, ranks, and which go together. */
+ * Parses the tokens after an alarm (count, tid, bcast, global, exact, ranks) and checks which go
+ * together. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 static const char *const token_names[] = {"count", "tid",   "bcast", "global",
                                           "exact", "ranks", NULL};
 
-/* Where each token stood; NULL = not given. */
+/* Position of each token in the text; NULL = not given. */
 struct tokens {
     const char *count, *tid, *bcast, *global, *exact, *ranks;
 };
@@ -75,7 +76,7 @@ static struct span cut_before(struct span *text, char separator, bool *found)
     return part;
 }
 
-/* "0-3+8": ranges joined by '+'. */
+/* Parses ranges joined by '+', such as "0-3+8". */
 static int parse_ranks(struct parser *parser, struct span list, struct ctl_alarm *alarm)
 {
     size_t most = 1;
@@ -209,7 +210,7 @@ int parse_tokens(struct parser *parser, const struct piece *piece, unsigned next
 {
     struct tokens seen = {0};
     if (alarm->type == CTL_INT3 && alarm->count != 1)
-        seen.count = piece->fields[2].at; /* int3:N is a count already */
+        seen.count = piece->fields[2].at; /* int3:N already is a count */
     for (; next < piece->count; next++) {
         int status = parse_token(parser, piece->fields[next], alarm, &seen);
         if (status != 0)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where a chain goes when its alarm fires, in one thread or in all: the rules of seed 000 and of
- * controller.h. */
+ * Moves a chain when its alarm fires, in one thread or in all: the rules of Intel SDE's controller
+ * (Pin's InstLib control_manager) and of controller.h. */
 #include "controller/state.h"
 
-/* What a firing leads to. */
+/* Result of a firing. */
 struct step {
     uint64_t pass, phase;
     uint16_t place;
     bool all;       /* every thread goes there */
-    bool publishes; /* the other threads' place in this chain changes */
-    bool shared;    /* other threads' state changes, perhaps in a chain that waited only */
+    bool publishes; /* other threads' place in this chain changes */
+    bool shared;    /* other threads' state changes, maybe only in a waiting chain */
 };
 
 static const struct ctl_chain *chain_at(const struct shared_state *shared, unsigned chain)
@@ -17,7 +17,7 @@ static const struct ctl_chain *chain_at(const struct shared_state *shared, unsig
     return &shared->config->chains[chain];
 }
 
-/* Arming it is arming it for all. */
+/* Arming such an alarm arms it for all threads. */
 static bool alarm_is_for_all(const struct ctl_alarm *alarm)
 {
     return alarm->global || alarm->type == CTL_UNIFORM;
@@ -98,11 +98,11 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
     uint64_t sum;
     if (a == CTL_UNKNOWN)
         return CTL_UNKNOWN;
-    /* One below CTL_UNKNOWN: known, and never reached. */
+    /* CTL_UNKNOWN - 1: known, but never reached. */
     return __builtin_add_overflow(a, b, &sum) || sum == CTL_UNKNOWN ? CTL_UNKNOWN - 1 : sum;
 }
 
-/* Counts of 2^60 and more are never reached either. */
+/* Counts of 2^60 and more are cut: no program reaches them. */
 static int64_t left_of(uint64_t count)
 {
     return count < (uint64_t)CTL_LEFT_LIVE ? (int64_t)count : CTL_LEFT_LIVE - 1;
@@ -168,8 +168,7 @@ void thread_adopt(struct thread_state *thread, uint64_t icount)
             continue;
         bool idle = wanted->owner != 0 && wanted->owner != (uint64_t)thread->tid + 1;
         state->sequence = wanted->sequence;
-        /* chain_place() parks the alarm at the old place, and takes the distance of the new phase.
-         */
+        /* chain_place() parks the alarm at the old place and uses the distance of the new phase. */
         state->pass = wanted->pass;
         state->phase = wanted->phase;
         chain_place(thread, c, idle ? PLACE_IDLE : wanted->place, icount, true);
@@ -190,8 +189,8 @@ void thread_catch_up(struct thread_state *thread, uint64_t icount)
 
 /* ---- Firing ---- */
 
-/* Arms the shared counter of a global alarm. An overshoot of the global icount before goes on
- * counting. */
+/* Arms the shared counter of a global alarm. The overshoot of a global icount before it counts
+ * towards this one. */
 static void global_arm(struct shared_state *shared, const struct ctl_alarm *alarm,
                        int64_t overshoot)
 {
@@ -200,8 +199,8 @@ static void global_arm(struct shared_state *shared, const struct ctl_alarm *alar
     __atomic_store_n(global_counter(shared, alarm->index), left, __ATOMIC_RELAXED);
 }
 
-/* Publishes that every thread is at `place` now, or that this one goes on alone. Others adopt it.
- */
+/* Publishes that every thread is at `place` now, or that this one goes on alone. Others adopt
+ * it. */
 static void publish(struct thread_state *thread, unsigned chain, const struct step *step)
 {
     struct shared_state *shared = state_shared(thread);
@@ -216,7 +215,7 @@ static void publish(struct thread_state *thread, unsigned chain, const struct st
     if (step->all && step->place < PLACE_MAX &&
         alarm_is_machinery(alarm_at(shared, definition->first_alarm + (unsigned)step->place)))
         thread->wake_others = true;
-    /* This thread has adopted the epoch before, under the same lock. */
+    /* This thread has adopted the previous epoch under the same lock. */
     uint64_t epoch = __atomic_load_n(&shared->head.epoch, __ATOMIC_RELAXED) + 1;
     __atomic_store_n(&thread->head.epoch, epoch, __ATOMIC_RELAXED);
     __atomic_store_n(&shared->head.epoch, epoch, __ATOMIC_RELEASE);
@@ -233,7 +232,7 @@ static void waiters_arm(struct thread_state *thread, unsigned chain, bool all, u
         bool waits =
             for_all ? shared->chains[w].place == PLACE_WAITING : state->place == PLACE_WAITING;
         if (!waits)
-            continue; /* another thread's end of the chain armed it for all */
+            continue; /* another thread ended the chain and armed it for all */
         const struct step step = {.place = 0, .all = true};
         if (for_all) {
             if (first->global)
@@ -247,8 +246,9 @@ static void waiters_arm(struct thread_state *thread, unsigned chain, bool all, u
     }
 }
 
-/* Of a count of all threads: where this thread was when the sum came to it, as far as threads have told. So the overshoot is
- * what it was late by, as with counts of its own. */
+/* Returns the requested icount. For a global icount, that is where this thread was when the sum
+ * reached the target, according to what threads have reported. So the overshoot is the lateness, as
+ * with a thread's own count. */
 static uint64_t requested_of(struct thread_state *thread, const struct thread_chain *state,
                              const struct ctl_alarm *alarm, const struct ctl_moment *moment)
 {
@@ -307,7 +307,7 @@ static void fire_once(struct thread_state *thread, unsigned chain, const struct 
         waiters_arm(thread, chain, step.all, base, overshoot);
 }
 
-/* Is the machinery alarm of this chain past already, so that it fires at once? */
+/* Is the chain's icount or uniform alarm already past, so that it fires at once? */
 static bool chain_is_due(struct thread_state *thread, unsigned chain,
                          const struct ctl_moment *moment)
 {
@@ -334,8 +334,8 @@ void chain_fire(struct thread_state *thread, unsigned chain, const struct ctl_mo
                 bool late)
 {
     fire_once(thread, chain, moment, late);
-    /* A uniform's first window opens with what armed it, in this thread, before another can see it
-     * armed. */
+    /* A uniform's first window opens together with the firing that armed it, in this thread, before
+     * another thread can see it armed. */
     for (unsigned i = 0; i < 2; i++) {
         const struct ctl_alarm *alarm = chain_alarm(thread, chain);
         if (alarm == NULL || alarm->type != CTL_UNIFORM ||
@@ -348,7 +348,7 @@ void chain_fire(struct thread_state *thread, unsigned chain, const struct ctl_mo
 
 /* ---- Settling ---- */
 
-/* Fires the chain if it is due still when the lock is held. */
+/* Fires the chain if it is still due when the lock is held. */
 static void settle_due(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment)
 {
     struct shared_state *shared = state_shared(thread);
@@ -402,7 +402,7 @@ static void settle_arm(struct thread_state *thread, unsigned chain)
     }
 }
 
-/* Too many edges are past at once: the chain counts from where the program really is. */
+/* Too many edges are past at once: the chain now counts from where the program really is. */
 static void settle_cut(struct thread_state *thread, unsigned chain, const struct ctl_moment *moment)
 {
     struct shared_state *shared = state_shared(thread);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The value of an alarm, by type: what is legal, what it means, and errors at the wrong character.
- */
+ * Parses an alarm's value by its type: what is legal, what it means, and errors at the wrong
+ * character. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memrchr */
 #endif
@@ -17,7 +17,7 @@ static int value_missing(struct parser *parser, const struct piece *piece, const
                       "%.*s expects %s, found nothing", (int)type.length, type.at, expected);
 }
 
-/* Strips quotes. A quote must open and close the whole value. */
+/* Strips quotes, which must enclose the whole value. */
 static int unquote(struct parser *parser, struct span field, struct span *value, bool *quoted)
 {
     *value = field;
@@ -74,7 +74,7 @@ static int value_address(struct parser *parser, struct span value, struct ctl_al
         return 0;
     struct span offset = {plus + 1, (size_t)(value.at + value.length - plus - 1)};
     const char *bad;
-    /* In quotes a name may hold a plus of its own ("operator+"). */
+    /* In quotes, a name may itself contain a plus ("operator+"). */
     if (alarm->quoted && number_parse(offset, &alarm->number, &bad) != NUMBER_OK)
         return 0;
     if (plus == value.at)
@@ -238,7 +238,7 @@ static int value_timeout(struct parser *parser, struct span value, struct ctl_al
     if (status != 0)
         return status;
     alarm->value_kind = CTL_VALUE_NUMBER;
-    /* Machinery adds it to a clock in signed nanoseconds. */
+    /* The timer adds it to a clock in signed nanoseconds. */
     if (__builtin_mul_overflow(amount, unit, &alarm->number) || alarm->number > INT64_MAX)
         return parse_fail(parser, value.at, "timeout '%.*s' is more than 292 years",
                           (int)value.length, value.at);
@@ -316,7 +316,7 @@ static const struct {
     [CTL_IMAGE_LOAD] = {"a file name", value_name},
 };
 
-/* int3 has an optional count in place of a value. */
+/* Parses the optional count that int3 has in place of a value. */
 static int value_int3(struct parser *parser, const struct piece *piece, unsigned *next,
                       struct ctl_alarm *alarm)
 {

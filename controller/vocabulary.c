@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The names of the control language, how they compare, and the nearest one to a wrong one. */
+ * Names of the control language: compares them, and finds the nearest name to a wrong one. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ const char *ctl_type_name(enum ctl_type type)
     return (unsigned)type < CTL_UNIFORM ? type_names[type] : NULL;
 }
 
-/* The next character with the dashes folded; 0 at the end. */
+/* Returns the next character, with all dashes as '-'; 0 at the end. */
 static int folded_next(struct span *text)
 {
     if (text->length == 0)
@@ -145,7 +145,7 @@ const char *name_nearest(struct span found, const char *const *table)
             nearest = table[i];
         }
     }
-    /* Half of the letters wrong is no longer a slip. */
+    /* A name with half of its letters wrong is no longer a slip. */
     size_t length = found.length < DISTANCE_MAX ? found.length : DISTANCE_MAX;
     return best <= 1 || best * 2 <= length ? nearest : NULL;
 }
@@ -166,7 +166,7 @@ static const struct {
     const char *name;
     int number;
 } signals[] = {
-    /* The numbers of x86-64 and aarch64 Linux (asm-generic/signal.h): fixed by the kernel's ABI. */
+    /* Numbers of x86-64 and aarch64 Linux (asm-generic/signal.h), which the kernel's ABI fixes. */
     {"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ILL", 4},     {"TRAP", 5},    {"ABRT", 6},
     {"IOT", 6},   {"BUS", 7},   {"FPE", 8},   {"KILL", 9},    {"USR1", 10},   {"SEGV", 11},
     {"USR2", 12}, {"PIPE", 13}, {"ALRM", 14}, {"TERM", 15},   {"STKFLT", 16}, {"CHLD", 17},
@@ -175,7 +175,8 @@ static const struct {
     {"IO", 29},   {"POLL", 29}, {"PWR", 30},  {"SYS", 31},
 };
 
-/* RTMIN+n and RTMAX-n as programs see them under glibc, which keeps 32 and 33. */
+/* Returns the number of RTMIN+n or RTMAX-n as programs see it with glibc, which reserves 32 and
+ * 33. */
 static int realtime_number(struct span name)
 {
     bool from_least = name.length >= 5 && memcmp(name.at, "RTMIN", 5) == 0;
