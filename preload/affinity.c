@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asks the kernel where a thread may run, and tells it when it has changed. */
+ * Asks the kernel where a thread may run, and emits an event when that has changed. */
 #include "preload/affinity.h"
 
 #include "base/sys.h"
@@ -17,7 +17,7 @@ static void ask(struct affinity_mask *m)
     m->used = n > 0 ? (uint32_t)n / sizeof m->words[0] : 0;
 }
 
-/* Never 0. */
+/* Returns a hash of the mask. It is never 0, which means that the thread has not asked yet. */
 static uint64_t hash_of(const struct affinity_mask *m)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -77,6 +77,12 @@ static void emit(struct recorder_thread *t, struct preload_thread *pt, uint64_t 
     pt->affinity = hash;
     if (t->row != NULL)
         t->row->affinities++;
+}
+
+void affinity_forked(struct recorder_thread *t, struct preload_thread *pt)
+{
+    (void)t;
+    pt->affinity = 0;
 }
 
 void affinity_tell(struct recorder_thread *t, struct preload_thread *pt)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The library's entry: decide whether this program is traced, read and check everything, refuse before main
- * what cannot be served, and leave the rest for when something is to be recorded. */
+ * The library's entry point. Before main it decides whether this program is traced, reads and
+ * checks all options, and refuses what it cannot serve. The rest waits until there is something to
+ * record. */
 #include "preload/affinity.h"
 #include "preload/count/counters.h"
 #include "preload/count/counting.h"
@@ -8,6 +9,7 @@
 #include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
 #include "preload/values/values.h"
+#include "preload/window/parts.h"
 
 #include "base/log.h"
 #include "base/toolkit/sanitizer.h"
@@ -31,7 +33,8 @@ struct process process;
 
 extern char **environ;
 
-/* Until signals.c is there: without an internal signal, timeouts and requests are not served, and the log says so. */
+/* Fallback for a link without signals.c: without an internal signal timeouts and requests do not
+ * work, and the log says so. */
 __attribute__((weak)) int signals_install(void)
 {
     return -ENOSYS;
@@ -71,7 +74,8 @@ static void unknown_variable(void *ctx, const char *name, const char *nearest)
 static char warnings[WARNINGS_KEPT][640];
 static unsigned warning_count;
 
-/* Kept for the log of the run, where one process of it writes them: all have the same chains. */
+/* Stores the warning for the log of the run. All processes have the same chains, so one process of
+ * the run writes the warnings there. */
 static void chain_warning(void *ctx, const char *text)
 {
     (void)ctx;
@@ -82,8 +86,8 @@ static void chain_warning(void *ctx, const char *text)
 void process_warn(const char *text)
 {
     chain_warning(NULL, text);
-    if (identity_env(environ, "REGTRACE_PARENT") ==
-        NULL) /* else a traced process has started this one */
+    /* REGTRACE_PARENT is set if a traced process has started this one. */
+    if (identity_env(environ, "REGTRACE_PARENT") == NULL)
         say("warning: ", text);
 }
 
@@ -92,8 +96,8 @@ const char *process_chain_warning(unsigned i)
     return i < warning_count ? warnings[i] : NULL;
 }
 
-/* The counter that is asked for. T_REGTRACE_LATE=SEED:MAXIMUM is for tests: then `step` interrupts late by up to so many
- * instructions, as processors do. */
+/* Returns the name of the requested counter. T_REGTRACE_LATE=SEED:MAXIMUM is for tests: `step` then
+ * interrupts up to MAXIMUM instructions late, as processors do. */
 static const char *wanted_counter(void)
 {
     static char text[64];
@@ -137,15 +141,15 @@ static int read_chains(struct rt_error *e)
     return rc;
 }
 
-/* Does the run count instructions? Only then does it ask PAPI, so that other runs do not pay for
- * that. */
+/* Does the run count instructions: does an alarm need the count, or is it a counting run? */
 static bool counts_for_sure(void)
 {
     return ctl_config_uses(process.config, CTL_ICOUNT) ||
            ctl_config_uses(process.config, CTL_UNIFORM) || process.options.number[OPT_count] != 0;
 }
 
-/* Some thread is or may be stepped by the trap flag: every thread is counted where a counter was chosen, alarm or not. */
+/* May threads be stepped by the trap flag? A chosen counter counts every thread, whether an alarm
+ * needs it or not. */
 static bool wants_steps(void)
 {
     return process.pmu != NULL && (process.pmu->steps || ctl_config_has_exact(process.config));
@@ -176,7 +180,8 @@ static int make_automaton(struct rt_error *e)
     return 0;
 }
 
-/* A wrong option or chain: refused before main, or untraced if the user prefers that. */
+/* Reports a wrong option or chain, and ends the process before main. With
+ * REGTRACE_ON_ERROR=continue it returns, and the program runs untraced. */
 static void refuse(const struct rt_error *e)
 {
     const char *policy = identity_env(environ, "REGTRACE_ON_ERROR");
@@ -231,7 +236,7 @@ static bool set_up(void)
         rc = counters_prepare(&e);
     if (rc == 0)
         rc = check_count(&e);
-    if (rc == 0) /* a refused chain leaves no configuration */
+    if (rc == 0) /* if read_chains() fails there is no configuration */
         process.steps = wants_steps();
     if (rc == 0)
         rc = pmu_check_steps(process.steps, process.options.text[OPT_memory][0] != '\0',
@@ -257,7 +262,8 @@ static bool set_up(void)
     return true;
 }
 
-/* As of now: the program may change its folder before there is something to record. */
+/* Fixes the absolute name of the folder now, because the program may change its working directory
+ * before there is something to record. */
 static void decide_folder(void)
 {
     char name[256], here[PATH_MAX] = "";
@@ -312,12 +318,13 @@ bool process_wants_early_start(void)
             return true;
     if (process.options.number[OPT_count] != 0)
         return true;
-    return !process_is_idle() && (process.links_mpi || sampling_is_on() || counters_are_on() ||
-                                  probe_functions_wanted() || process.memory);
+    return !process_is_idle() &&
+           (process.links_mpi || parts_want_all_threads() || probe_functions_wanted());
 }
 
-/* A copy that dlmopen() put into a name space of its own stands beside the one that traces, and may be unmapped while signals
- * and timers of its own are still to come: it does nothing. */
+/* Did dlmopen() load this copy of the library into a namespace other than the first? Such a copy
+ * does nothing. It stands beside the copy that traces, and may be unmapped while its signals and
+ * timers are still to come. */
 static bool is_second_copy(void)
 {
     Dl_info info;
@@ -352,7 +359,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
         log_line(
             LOG_WARNING,
             "no real-time signal is free: timeout, interactive and broadcast timers do not work");
-    /* Asked before: from the thread's beginning on it may be stepped. */
+    /* Read this before the thread begins, because the thread may be stepped from then on. */
     bool images = ctl_config_uses(process.config, CTL_IMAGE_LOAD);
     probes_thread_made();
     probes_thread_begins();
@@ -360,7 +367,8 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     process.traced = true;
     if (process_wants_early_start())
         (void)thread_self();
-    unsigned own = counting_own_begin_if(false); /* many places: do not single-step */
+    /* Do not single-step: this handles many sites. */
+    unsigned own = counting_own_begin_if(false);
     counting_measure_own();
     if (images)
         triggers_images_at_start();

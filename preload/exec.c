@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The exec family: what was recorded is closed, the next program is given what it needs to be followed, and
- * where exec fails everything is put back. Allocates nothing: exec is called in children of vfork and in handlers. */
+ * Wraps the exec family. Before an exec it closes what was recorded, and gives the next program
+ * what it needs to be traced. If exec fails it puts everything back. Allocates nothing, because
+ * exec is called in children of vfork and in signal handlers. */
 #include "preload/libc/interpose.h"
 
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/environment.h"
-#include "preload/count/sampling.h"
+#include "preload/window/parts.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -34,16 +35,16 @@ static int exec_really(const struct exec_call *c, char *const envp[])
     return -1;
 }
 
-/* A counter that overflows on the last steps to exec leaves a signal pending, which would end the new program: that has no
- * handler for it yet. Other threads' signals end with them. */
+/* Holds or releases the thread's counters. Returns whether they were held before. A counter that
+ * overflows in the last steps before exec leaves a signal pending, which would end the new program,
+ * because that has no handler for it yet. Signals of other threads end with those threads. */
 static bool hold_counters(bool held)
 {
     struct preload_thread *pt = recorder_self.window_state;
     if (pt == NULL)
         return false;
     bool before = pt->counting.held;
-    counting_hold(pt, held);
-    sampling_hold(pt, held);
+    parts_hold(pt, held);
     return before;
 }
 
@@ -112,7 +113,7 @@ PRELOAD_EXPORT int execveat(int fd, const char *path, char *const argv[], char *
         .kind = EXEC_AT, .fd = fd, .flags = flags, .path = path, .argv = argv, .envp = envp});
 }
 
-/* Arguments up to and with the NULL. */
+/* Returns the number of arguments, including the first one and the NULL. */
 static size_t count_arguments(va_list list)
 {
     size_t n = 1;
@@ -121,8 +122,9 @@ static size_t count_arguments(va_list list)
     return n + 1;
 }
 
-/* Copy `first` and the variable arguments behind it to argv[n], the NULL included. The compiler believes that `first` is
- * never NULL; an empty argv is wrong, but the system's to judge. */
+/* Copies `first` and the variable arguments after it to argv[n], including the NULL. The asm
+ * statement is there because the compiler assumes that `first` is never NULL. An empty argv is
+ * wrong, but the system is to judge that. */
 #define TAKE_ARGUMENTS(argv, first)                                                                \
     const char *argv##_0 = first;                                                                  \
     __asm__("" : "+r"(argv##_0));                                                                  \

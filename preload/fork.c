@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What fork and exec mean for a traced process: the child records into files of its own, exec ends a file. */
+ * Follows fork and exec of a traced process: a forked child records into its own files, and exec
+ * ends a file. */
 #include "preload/affinity.h"
-#include "preload/count/counters.h"
-#include "preload/count/counting.h"
-#include "preload/libc/images.h"
-#include "preload/window/marks.h"
-#include "preload/memory/memory.h"
 #include "preload/stack/own_stack.h"
-#include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
-#include "preload/values/values.h"
+#include "preload/window/parts.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -23,15 +18,18 @@
 
 extern char **environ;
 
-static __thread uint64_t fork_mask; /* threads may fork at once: each has its own */
+static __thread uint64_t fork_mask; /* one for each thread: threads may fork at the same time */
 
-/* In the child, until its own stream is there: the parent's, to be read only, for the names of regions that were open. */
+/* In a forked child until it has its own stream: the parent's stream, for reading only. It has the
+ * names of the regions that were open at the fork. */
 static struct stream parents = {.fd = -1};
 
-/* Nothing of ours can write into the parent's stream from here on. */
+/* Takes the parent's stream away from the child, so that our code cannot write into it. Keeps it
+ * readable if regions are open. */
 static void leave_parents_stream(const struct preload_thread *pt)
 {
-    if (recorder_stream.base == NULL) /* not even the parent had one of its own: the last is kept */
+    /* If the parent had no stream either, keep the stream of its ancestor. */
+    if (recorder_stream.base == NULL)
         return;
     stream_close(&parents);
     if (pt == NULL || pt->region_depth == 0 ||
@@ -45,7 +43,7 @@ static void leave_parents_stream(const struct preload_thread *pt)
 
 void process_adopt_regions(struct preload_thread *pt)
 {
-    enum { FIRST_NAME = 2 }; /* before it: no name, and the one of a full table */
+    enum { FIRST_NAME = 2 }; /* lower ids: no name, and the name in a full table */
     for (uint32_t i = 0; parents.base != NULL && i < pt->region_depth && i < THREAD_REGION_DEPTH;
          i++) {
         const char *name = stream_string_text(&parents, pt->regions[i]);
@@ -58,8 +56,9 @@ void process_adopt_regions(struct preload_thread *pt)
 void process_before_fork(void)
 {
     if (process.traced && process.shared != NULL)
-        /* Not the automaton's lock: a thread that a signal of ours interrupts inside malloc may wait for it, while
-         * fork waits for malloc's. The child drops the lock, whoever had it. */
+        /* Does not take the automaton's lock, which could deadlock: fork waits for malloc's lock,
+         * whose holder may wait for the automaton's lock, because our signal interrupted that
+         * thread inside malloc. The child drops the lock, whichever thread held it. */
         fork_mask = sys_block_signals();
 }
 
@@ -82,21 +81,10 @@ void process_after_fork_child(void)
     bool again = pt != NULL && t->attached == 0;
     own_stack_forked();
     windows_forked(pt, again);
-    images_forked();
-    values_forked();
-    memory_forked();
-    probes_forked();
-    if (pt != NULL) {
-        if (!again)
-            pt->was_recording = t->recording != 0;
-        pt->affinity = 0;
-        timers_forget(pt);
-        counting_forked(pt);
-        sampling_forked(pt);
-        counters_thread_end(t, pt);
-    }
+    if (pt != NULL && !again)
+        pt->was_recording = t->recording != 0;
+    parts_forked(t, pt);
     leave_parents_stream(pt);
-    marks_forked();
     affinity_process_begins();
     process.writer_started = false;
     process.stream_path[0] = '\0';
@@ -126,7 +114,7 @@ void process_after_fork_child(void)
 void process_fork_unseen(void)
 {
     uint64_t mask = sys_block_signals();
-    if (!recorder_was_forked()) { /* a handler came first */
+    if (!recorder_was_forked()) { /* a signal handler has followed this fork */
         sys_restore_signals(mask);
         return;
     }
@@ -168,7 +156,8 @@ const char *const *process_child_environment(void)
     static char parent[PATH_MAX + 64];
     static const char *list[2];
     if (process.dir[0] == '\0')
-        return list; /* empty: nothing was started here, the child finds its folder as we would have */
+        /* Empty: nothing was started here, so the child finds its folder as this process would. */
+        return list;
     (void)snprintf(parent, sizeof parent, "REGTRACE_PARENT=%s", process.dir);
     list[0] = parent;
     return list;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Life of a traced process: the stream and its writer are made when something is to be recorded, threads join and
- * leave, and at the end the writer gets the time to close its file. */
-#include "preload/count/counters.h"
+ * Life of a traced process. Makes the stream and starts its writer when there is something to
+ * record, attaches and detaches threads, and at the end gives the writer the time to close its
+ * file. */
 #include "preload/count/counting.h"
 #include "preload/window/marks.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
+#include "preload/window/parts.h"
 
 #include "base/toolkit/beside.h"
 #include "base/log.h"
@@ -25,7 +26,7 @@
 _Atomic uint32_t process_start_state;
 static _Atomic uint32_t finish_state;
 
-/* Let go the threads that wait for the stream. */
+/* Publishes how the start ended, and wakes the threads that wait for that. */
 static void start_ended(uint32_t state)
 {
     atomic_store_explicit(&process_start_state, state, memory_order_release);
@@ -42,8 +43,9 @@ static void start_failed(const char *what, const struct rt_error *e)
         (void)unlink(process.stream_path);
 }
 
-/* Other threads wait here while one makes the stream, some ms: what they do meanwhile would be lost unseen. The very
- * thread that makes it never comes here. A start that hangs (a file system that does not answer) is left alone. */
+/* Other threads wait here for some ms while one makes the stream; otherwise their events would be
+ * lost without being counted. The thread that makes the stream never comes here. The wait has a
+ * limit, because a start can hang (a file system that does not answer). */
 static bool wait_for_start(void)
 {
     const uint64_t patience_ns = 10000000000u;
@@ -61,8 +63,7 @@ static int make_stream(struct rt_error *e)
         if (process.parent_dir[0] != '\0')
             process.child = snprintf(process.dir, sizeof process.dir, "%s", process.parent_dir) > 0;
         else if (!process.id.launched && process_ancestor_folder(process.dir))
-            process.child = true; /* started by system() or popen(); ranks of a launcher have their
-                                     job's folder anyway */
+            process.child = true; /* by system() or popen(); ranks have the folder of their job */
         else if ((rc = identity_make_folder(&process.id, process.wanted_dir, process.dir, e)) !=
                  0) {
             process.dir[0] = '\0';
@@ -70,12 +71,13 @@ static int make_stream(struct rt_error *e)
         }
     }
     log_set_folder(process.dir, process.id.rank, process.pid);
-    /* exec keeps the pid, and the stream of the program before lives until its writer has closed: the time tells them apart. */
+    /* exec keeps the pid, and the stream of the previous program exists until its writer has
+     * closed. The time tells the two apart. */
     (void)snprintf(process.stream_path, sizeof process.stream_path,
                    "%s/regtrace-%u-%.64s-%d-%u-%llx", process.options.text[OPT_shm], process.id.uid,
                    process.id.job, process.id.rank, process.pid,
                    (unsigned long long)clock_monotonic_ns());
-    static const uint32_t shares[] = {1, 4, 16}; /* too little room: a smaller stream */
+    static const uint32_t shares[] = {1, 4, 16}; /* divisors, for too little room */
     enum { LEAST = 2 * 32768 };                  /* two chunks */
     uint64_t pool = process.options.number[OPT_buffer];
     if (pool < LEAST) {
@@ -150,7 +152,8 @@ static bool start_recording(void)
     (void)close(recorder_stream.fd);
     recorder_stream.fd = -1;
     atomic_store_explicit(&recorder_stream.header->state, STREAM_LIVE, memory_order_release);
-    /* Not before: what a new thread records while there is no writer dies with the process. */
+    /* Not earlier: while there is no writer, the events of a new thread would die with the
+     * process. */
     struct stream s = recorder_stream;
     recorder_start(&s);
     start_ended(2);
@@ -171,7 +174,7 @@ bool process_ensure_started(void)
     recorder_self.in_toolkit++;
     int keep = errno;
     struct sys_cancel cancel = sys_cancel_off();
-    uint64_t mask = sys_block_signals(); /* a handler that jumps away would leave it half done */
+    uint64_t mask = sys_block_signals(); /* a longjmp would leave it half done */
     struct sys_file_guard guard = sys_file_guard_begin();
     bool ok = run_on_own_stack(start_recording);
     sys_file_guard_end(&guard);
@@ -188,7 +191,8 @@ struct ctl_moment moment_now(uintptr_t ip)
         .icount = counting_now(recorder_self.window_state), .clock = clock_ticks(), .ip = ip};
 }
 
-/* Its memory, and its counter from here on. */
+/* Allocates the thread's state, and counts its instructions from here on if a counter was chosen.
+ * Returns NULL without memory. */
 static struct preload_thread *make_counter(struct recorder_thread *t)
 {
     size_t head =
@@ -212,7 +216,9 @@ static struct preload_thread *make_counter(struct recorder_thread *t)
     return pt;
 }
 
-/* at_begin: the program has executed nothing yet on this thread. Else its counter runs since then, or it comes too late. */
+/* Makes the thread's automaton, and its state unless that exists. at_begin: the program has not
+ * executed anything on this thread yet. Otherwise a thread that is not counted yet is counted too
+ * late. */
 static struct preload_thread *make_thread(struct recorder_thread *t, bool at_begin)
 {
     struct preload_thread *pt = t->window_state;
@@ -258,15 +264,15 @@ void thread_count_ends(void)
     if (t->attached != 0 || pt == NULL || pt->automaton != NULL)
         return;
     uint64_t mask = sys_block_signals();
-    pmu_thread_end(&pt->counting.counter);
-    t->counted = 0;
+    counting_thread_ends(t, pt);
     t->window_state = NULL;
     probe_room_end();
     sys_restore_signals(mask);
     (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
 }
 
-/* A child made by a raw system call comes to its first event; false: nothing can be recorded here. */
+/* A child of a raw system call has come to its first event. Returns false if nothing can be
+ * recorded here. */
 RT_COLD static bool follow_unseen_fork(const struct recorder_thread *t)
 {
     if (!process.traced || t->in_toolkit)
@@ -287,7 +293,7 @@ static void attach_here(void *p)
             windows_after_fork(t, pt); /* the thread that forked, now in the child */
             totals_begin(t, pt);
             probes_wake();
-            triggers_count_armed(pt); /* its stream is a new one */
+            triggers_count_armed(pt); /* in the row of its new stream */
         }
         mpi_glue_tell(t);
         marks_tell_all(t);
@@ -348,7 +354,7 @@ void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
         }
         (void)make_thread(t, true);
     }
-    probes_thread_known(); /* or it is none that records */
+    probes_thread_known(); /* also if the thread does not record */
     sys_restore_signals(mask);
     (void)recorder_active(t);
 }
@@ -361,19 +367,14 @@ void thread_finish(void)
     if (t->claimed != 0)
         requests_early_thread(t->claimed - 1, 0);
     if (t->attached != 1 || pt == NULL) {
-        memory_thread_end();
+        memory_thread_ends(t, pt);
         thread_count_ends();
         return;
     }
     (void)recorder_active(t);
     windows_close_thread(t, CLOSE_THREAD_END, totals_note(t, pt));
     uint64_t mask = sys_block_signals();
-    timers_thread_end(pt);
-    sampling_thread_end(pt);
-    counters_thread_end(t, pt);
-    totals_end(t, pt);
-    pmu_thread_end(&pt->counting.counter);
-    t->counted = 0;
+    parts_thread_ends(t, pt);
     if (pt->automaton != NULL) {
         ctl_thread_exit(pt->automaton);
         triggers_count_armed(NULL);
@@ -393,7 +394,7 @@ void thread_named(const char *name)
         t->row->name = stream_string_id(&recorder_stream, name);
 }
 
-/* Why nothing came, of an alarm that was armed until the end. */
+/* Returns the reason why an alarm that was armed until the end has not fired. */
 static const char *unmatched(const struct ctl_alarm *alarm)
 {
     switch (alarm->type) {
@@ -423,7 +424,8 @@ static void report_never_fired(void *context, const struct ctl_alarm *alarm, enu
     (void)stream_meta_put(&recorder_stream, key, text);
 }
 
-/* Completions of requests that went unrecorded for lack of memory: not events that were lost from a stream. */
+/* Reports the completions of MPI requests that were not recorded for lack of memory. They are no
+ * events that a stream has lost. */
 static void report_skipped(void)
 {
     char text[32];
@@ -467,11 +469,11 @@ void process_finish(unsigned reason, bool wait)
     struct recorder_thread *t = &recorder_self;
     t->in_toolkit++;
     struct preload_thread *pt = t->window_state;
-    /* What we do from here on is not the program's. */
+    /* Note the count first: the rest of this function is not the program's. */
     windows_close_thread(t, reason, totals_note(t, pt));
     atomic_store(&recorder_stream.header->ended, clock_ticks());
     if (pt != NULL)
-        timers_thread_end(pt);
+        timers_thread_ends(t, pt);
     totals_finish();
     unsigned n = 0;
     ctl_never_fired(process.shared, report_never_fired, &n);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What MPI's start and end mean for the process: rank confirmed, writer started, Pcontrol as a trigger. */
+ * Connects MPI's start and end with the process: confirms the rank, starts the recording, and makes
+ * MPI_Pcontrol a trigger. */
 #include "preload/count/counters.h"
 #include "preload/count/counting.h"
 #include "preload/memory/memory.h"
-#include "preload/count/sampling.h"
+#include "preload/window/parts.h"
 
 #include "mpi/mpi.h"
 
@@ -14,24 +15,23 @@ static void init_begin(void)
     if (!process.traced || process_is_idle_now())
         return;
     struct preload_thread *pt = thread_self();
-    counting_hold(pt, true);
-    sampling_hold(pt, true);
+    parts_hold(pt, true);
 }
 
 static void init_failed(void)
 {
     if (!process.traced)
         return;
-    counting_hold(recorder_self.window_state, false);
-    sampling_hold(recorder_self.window_state, false);
+    parts_hold(recorder_self.window_state, false);
 }
 
-/* What MPI_Init has said, for a stream that is made later; of the process that called it, not of its children. */
+/* Results of MPI_Init, for a stream that is made later. Valid in the process `pid`, not in its
+ * children. */
 static struct {
-    uint32_t pid, state; /* 1 up, 2 finalised */
+    uint32_t pid, state; /* state 1: initialised; 2: finalised */
     int thread_level, abi;
 } known;
-static _Atomic(const struct stream_header *) told;
+static _Atomic(const struct stream_header *) told; /* the stream that has EV_MPI_READY */
 
 void mpi_glue_fill(struct stream_header *h)
 {
@@ -60,8 +60,7 @@ static void init_done(int rank, int size, int thread_level, int abi)
     known.abi = abi;
     known.state = 1;
     known.pid = process.pid;
-    counting_hold(recorder_self.window_state, false);
-    sampling_hold(recorder_self.window_state, false);
+    parts_hold(recorder_self.window_state, false);
     if (!recorder_is_on())
         return;
     struct stream_header *h = recorder_stream.header;
@@ -82,7 +81,8 @@ static void finalize_done(void)
     (void)recorder_emit(&recorder_self, EV_MPI_DONE, 0, 0);
 }
 
-/* The ranks' processes are about to be killed by the launcher: hand over what there is. */
+/* MPI_Abort() was called: the launcher is about to kill the ranks. Hands over what this thread has
+ * recorded. */
 static void abort_called(int code)
 {
     (void)code;
@@ -97,7 +97,8 @@ static void pcontrol(int level, uint64_t second_arg, int is_fortran, void *calle
     memory_interrupt_over(before);
 }
 
-/* Outside windows a counter that counts our code too is left alone: reading it takes 1 us and more. What a call costs is known. */
+/* Outside windows this does not read a counter that counts our code too, because that takes 1 us or
+ * more. It subtracts the known cost of the call instead. */
 static unsigned own_begin(unsigned function)
 {
     if (recorder_self.recording == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Events counted in windows, in MPI calls, and for the stats- events: records of what lies between two readings. */
+ * Records of events counted in windows, in MPI calls, and for the stats- events: the difference of
+ * two readings. */
 #include "preload/count/counters.h"
 
 #include "base/log.h"
@@ -14,7 +15,8 @@
 
 static struct pmu_counter_set set;
 
-/* Our code is mapped before anything is counted: a fault on a page of it is none of the program's. From Linux 5.14 on. */
+/* Maps our code before anything is counted, so that a page fault on it is not counted as the
+ * program's. From Linux 5.14 on. */
 static void map_own_code(void)
 {
     uintptr_t from, to;
@@ -42,8 +44,9 @@ bool counters_are_on(void)
     return set.count != 0;
 }
 
-void counters_ready(struct preload_thread *pt)
+void counters_ready(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     static _Atomic bool said;
     if (set.count == 0 || pt->counters.count != 0)
         return;
@@ -54,7 +57,7 @@ void counters_ready(struct preload_thread *pt)
     pmu_counters_read(&pt->counters, pt->reset);
 }
 
-/* One record a counter: what it has counted since `from`. */
+/* Records for each counter what it has counted since `from`. */
 static void emit(struct recorder_thread *t, const struct preload_thread *pt, uint32_t code,
                  const struct pmu_reading *from, const struct pmu_reading *now)
 {
@@ -85,7 +88,7 @@ void counters_again(const struct recorder_thread *t, struct preload_thread *pt)
         memcpy(pt->counted, pt->reset, sizeof pt->counted);
 }
 
-void counters_closed(struct recorder_thread *t, const struct preload_thread *pt)
+void counters_closes(struct recorder_thread *t, struct preload_thread *pt)
 {
     struct pmu_reading now[PMU_COUNTERS];
     if (pt->counters.count == 0)
@@ -94,7 +97,7 @@ void counters_closed(struct recorder_thread *t, const struct preload_thread *pt)
     emit(t, pt, EV_COUNTER, pt->counted, now);
 }
 
-void counters_thread_end(struct recorder_thread *t, struct preload_thread *pt)
+void counters_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
     pmu_counters_end(&pt->counters);
     t->counted &= ~RECORDER_COUNTED_CALLS;
@@ -109,7 +112,7 @@ void counters_call_begin(struct recorder_thread *t)
     sys_restore_signals(mask);
 }
 
-/* A call that was cut by an edge of the window is counted in neither. */
+/* A call that is cut by an edge of a window is counted in neither window. */
 void counters_call_end(struct recorder_thread *t)
 {
     struct pmu_reading now[PMU_COUNTERS];
@@ -131,7 +134,7 @@ void counters_stats(struct recorder_thread *t, uint32_t code, uint32_t alarm, ui
     if (set.count == 0 || pt == NULL)
         return;
     uint64_t mask = sys_block_signals();
-    counters_ready(pt);
+    counters_ready(t, pt);
     pmu_counters_read(&pt->counters, now);
     if (code != EV_STATS_RESET)
         emit(t, pt, EV_STATS_COUNTER, pt->reset, now);

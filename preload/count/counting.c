@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * icount and uniform alarms: the counts that each thread is waiting for, the nearest of which its counter interrupts at.
+ * icount and uniform alarms: the counts that each thread waits for. Its counter interrupts it at
+ * the nearest.
  *
- * An alarm fires when its count is reached or passed, never before: what the counter says early (our own instructions are
- * taken out afterwards, and a counter's distance is not) is armed again. */
+ * An alarm fires when its count is reached or passed, never before. A counter may interrupt early,
+ * because our own instructions are subtracted afterwards, but not from the counter's distance. Then
+ * it is armed again. */
 #include "preload/count/counting.h"
 #include "preload/count/counters.h"
 
@@ -11,7 +13,7 @@
 #include "mpi/mpi.h"
 #include "preload/count/sampling.h"
 
-/* Of a count that all threads share: between two reports of a thread, at the end. */
+/* For a count that all threads share: instructions between two reports of a thread, at the end. */
 #define QUANTUM_LEAST 64u
 #define QUANTUM_MOST_AT_END 5000u
 
@@ -55,8 +57,8 @@ static void arm_nearest(struct counting *c)
                    waits && deadlines_first_is_exact(&c->waiting));
 }
 
-/* After a change: nothing where the counter is armed for that already. It asks the kernel, and of thousands of deadlines nearly all
- * come and go behind the nearest. */
+/* Arms the counter after a change, unless it is armed for that already: it takes a system call, and
+ * of thousands of deadlines nearly all come and go after the nearest. */
 static void arm_if_changed(struct counting *c)
 {
     const struct deadline *first = deadlines_first(&c->waiting);
@@ -65,7 +67,7 @@ static void arm_if_changed(struct counting *c)
         arm_nearest(c);
 }
 
-/* Everything since the count `since` was ours. */
+/* Subtracts everything since the count `since`, which was ours. */
 static void leave(struct counting *c, uint64_t since)
 {
     pmu_thread_exclude(&c->counter, since);
@@ -87,7 +89,7 @@ void counting_measure_own(void)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    /* A thread that is attached later is not measured: nothing is started for that. */
+    /* A thread that is attached later is not measured: nothing is started for that alone. */
     if (pt == NULL || pt->automaton == NULL || pt->counting.counter.backend == NULL ||
         pt->counting.counter.backend->steps)
         return;
@@ -96,7 +98,7 @@ void counting_measure_own(void)
     uint32_t recording = t->recording;
     (void)recorder_active(t);
     sampling_hold(pt, true);
-    t->recording = 0; /* what is measured is what calls cost outside windows */
+    t->recording = 0; /* measures what calls cost outside windows */
     mpi_measure_own(read_count, &pt->counting.counter);
     t->recording = recording;
     sampling_hold(pt, false);
@@ -105,10 +107,12 @@ void counting_measure_own(void)
     sys_restore_signals(mask);
 }
 
-/* A thread reports when it has done its share of half of what is left, of an eighth of the distance at most. In the end, what has
- * not been reported is to be less than 1 % of the distance for all threads together. One that waits for a processor reports nothing
- * until it gets one, whoever tells it to: stepped threads, which have to share processors for long and to which a report costs next
- * to nothing, keep to that from the beginning. */
+/* Returns how many instructions this thread executes before its next report: its share of half of
+ * what is left, or of half of an eighth of the distance if that is less. At the end, what has not
+ * been reported must be less than 1 % of the distance for all threads together. A thread that waits
+ * for a processor reports nothing until it gets one, even if it is asked to. Stepped threads have
+ * to share processors for long, and a report costs them next to nothing, so they keep to that from
+ * the beginning. */
 static uint64_t quantum(uint64_t left, uint16_t alarm)
 {
     uint64_t distance = ctl_config_alarm(process.config, alarm)->distance;
@@ -124,8 +128,9 @@ static uint64_t quantum(uint64_t left, uint16_t alarm)
     return share < least ? least : share;
 }
 
-/* Has the last report of `told` brought it below an eighth, a sixteenth ... of the distance? Then all are to report: the shares that they
- * took when more was left, or there were fewer threads, are too large now. */
+/* Has the last report of `told` brought what is left below an eighth, a sixteenth ... of the
+ * distance? Then all threads must report: the shares that they took when more was left, or when
+ * there were fewer threads, are too large now. */
 static bool all_are_to_report(uint64_t left, uint64_t told, uint16_t alarm)
 {
     uint64_t distance = ctl_config_alarm(process.config, alarm)->distance;
@@ -143,7 +148,7 @@ size_t counting_room(void)
 static uint64_t add(uint64_t base, uint64_t distance)
 {
     uint64_t sum;
-    /* Never reached, and not PMU_NEVER: it stays armed. */
+    /* It is never reached, but is not PMU_NEVER, so that it stays armed. */
     return __builtin_add_overflow(base, distance, &sum) || sum == PMU_NEVER ? PMU_NEVER - 1 : sum;
 }
 
@@ -171,8 +176,9 @@ uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *armi
                       .closes = arming->closes,
                       .generation = arming->generation,
                   });
+    /* The nearest deadline may be at the same count, but not exact: arm the counter anyway. */
     if (alarm->exact)
-        arm_nearest(c); /* at the same count as one that is not, perhaps */
+        arm_nearest(c);
     else
         arm_if_changed(c);
     return base;
@@ -196,7 +202,7 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
     uint32_t before = c->armings;
     uint64_t told = m->icount - d.reported, left = ctl_advance(pt->automaton, d.alarm, told, m);
     if (left == 0 || c->armings != before)
-        return; /* it fired; what is armed now has told us so itself */
+        return; /* it fired; what is armed now has called counting_armed() */
     d.reported = m->icount;
     d.at = m->icount + quantum(left, d.alarm);
     deadlines_put(&c->waiting, &d);
@@ -204,10 +210,11 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
         timers_sync_needed(NULL);
 }
 
-/* Who stands for the whole run is put beside the thread's total: windows of regions, of uniform, and of repeated chains. */
+/* Are the threads' totals wanted? They are shown beside windows that stand for the whole run: those
+ * of regions, of uniform alarms, and of repeated chains. */
 static bool totals_are_wanted(void)
 {
-    static _Atomic uint32_t known; /* 1 no, 2 yes */
+    static _Atomic uint32_t known; /* 1: no, 2: yes */
     uint32_t k = atomic_load_explicit(&known, memory_order_relaxed);
     if (k != 0)
         return k == 2;
@@ -225,7 +232,7 @@ void counting_retire(struct preload_thread *pt)
 {
     struct recorder_thread *t = &recorder_self;
     struct counting *c = &pt->counting;
-    /* Without chains windows are opened and closed by named calls alone: any may come. */
+    /* Without chains, only named calls open and close windows, and more may come. */
     if (c->counter.backend == NULL || c->waiting.count != 0 || t->recording != 0 ||
         pt->automaton == NULL || ctl_config_chain_count(process.config) == 0 ||
         totals_are_wanted() || c->counter.step.blocked || !ctl_thread_is_over(pt->automaton))
@@ -236,7 +243,8 @@ void counting_retire(struct preload_thread *pt)
     c->own = false;
     t->counted &= ~RECORDER_COUNTED_INSTRUCTIONS;
     sys_restore_signals(mask);
-    /* Threads that are stepped, and compute, do not see that a broadcast edge was the last: they are told, once. */
+    /* Stepped threads that compute do not see that a broadcast edge was the last: interrupts them,
+     * once. */
     static _Atomic bool told;
     if (process.pmu->steps && !atomic_exchange(&told, true))
         timers_sync_needed(NULL);
@@ -307,6 +315,12 @@ void counting_unqueued(struct preload_thread *pt, const siginfo_t *info, const v
     }
 }
 
+void counting_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
+{
+    pmu_thread_end(&pt->counting.counter);
+    t->counted = 0;
+}
+
 void counting_hold(struct preload_thread *pt, bool held)
 {
     if (pt == NULL || pt->counting.counter.backend == NULL)
@@ -315,8 +329,9 @@ void counting_hold(struct preload_thread *pt, bool held)
     arm_nearest(&pt->counting);
 }
 
-void counting_forked(struct preload_thread *pt)
+void counting_forked(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     struct counting *c = &pt->counting;
     deadlines_clear(&c->waiting); /* the automaton arms them anew */
     if (c->counter.backend != NULL)

@@ -1,57 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instruction counts of threads: what icount and uniform alarms wait for. On the thread concerned. */
+ * Instruction counts of threads, for which icount and uniform alarms wait. Called on the thread
+ * concerned. */
 #ifndef REGTRACE_PRELOAD_COUNT_COUNTING_H
 #define REGTRACE_PRELOAD_COUNT_COUNTING_H
 
 #include "preload/internal.h"
 #include "preload/libc/waits.h"
 
-/* Bytes that a thread needs for the counts it will wait for: zeroed, aligned to 8, for deadlines_init(). */
+/* Returns the bytes that a thread needs for the counts it waits for. deadlines_init() gets them
+ * zeroed and aligned to 8. */
 size_t counting_room(void);
 
-/* Begin to count; nothing where no counter was chosen. counting_started(): what was executed since then was ours. */
+/* counting_begin() begins to count, if a counter was chosen. counting_started(): what was executed
+ * since then was ours. */
 void counting_begin(struct preload_thread *pt, struct recorder_thread *t);
 void counting_started(struct preload_thread *pt);
 
-/* Where nothing can ask for this thread's count any more it is not counted, or stepped, any longer: the rest of the program
- * runs at its own speed, and its total is not known. */
+/* Stops counting or stepping the thread if nothing can ask for its count any more. The rest of the
+ * program runs at its own speed, and the thread's total is unknown. */
 void counting_retire(struct preload_thread *pt);
 
-/* What alarms count by; CTL_UNKNOWN where the thread is not counted, or no longer. */
+/* Returns the count that alarms use; CTL_UNKNOWN if the thread is not counted, or not any
+ * longer. */
 uint64_t counting_now(const struct preload_thread *pt);
-/* What is recorded: CTL_UNKNOWN also where it has not been counted from its beginning. It stands still while our code runs, which a
- * counter counts first and takes out afterwards. */
+/* Returns the count that is recorded; CTL_UNKNOWN also if the thread has not been counted from its
+ * beginning. It stands still while our code runs: a counter counts that first, and it is subtracted
+ * afterwards. */
 uint64_t counting_known(const struct preload_thread *pt);
 
 /* Callbacks of the automaton for icount and uniform alarms. */
 uint64_t counting_armed(struct preload_thread *pt, const struct ctl_arming *arming);
 void counting_disarmed(struct preload_thread *pt, uint16_t alarm);
 
-/* The counter has interrupted the thread at ip; so has stepping, where it reached the count. */
+/* Is this a signal of the thread's counter? counting_overflow(): the counter has interrupted the
+ * thread at `ip`, or stepping has reached the count. */
 bool counting_is_overflow(const siginfo_t *info);
 void counting_overflow(struct preload_thread *pt, uintptr_t ip);
 
-/* SIGIO has come: the kernel sends it in place of a counter's signal where the user's queue of signals is full, and does not say
- * for which counter. Where an interrupt of this thread's is due, it is taken for that. */
+/* Handles SIGIO: the kernel sends it in place of a counter's signal if the user's queue of signals
+ * is full, and does not say for which counter. If an interrupt of this thread's counter is due,
+ * this is taken for it. */
 void counting_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context);
 
-/* What this thread has done towards counts that all threads share, before its next report is due. */
+/* Reports what this thread has executed towards counts that all threads share, before its next
+ * report is due. */
 void counting_report(struct preload_thread *pt, const struct ctl_moment *m);
 
-/* No interrupt while it is held (inside MPI_Init); what became due fires afterwards. */
+/* Holds interrupts back (inside MPI_Init); what became due fires afterwards. */
 void counting_hold(struct preload_thread *pt, bool held);
 
-/* In the child of fork, before the automaton arms again what was armed. */
-void counting_forked(struct preload_thread *pt);
+/* Called in the child of fork, before the automaton arms its alarms again. */
+/* Closes the thread's counter. */
+void counting_thread_ends(struct recorder_thread *t, struct preload_thread *pt);
+void counting_forked(struct recorder_thread *t, struct preload_thread *pt);
 
-/* --- stepped threads: stepping.c. Each does nothing on a thread that is not stepped. */
+/* --- our own code, and stepped threads: stepping.c -------------------------------------------- */
 
-/* Before any thread is. */
+/* Called before any thread is stepped. */
 void counting_prepare(void);
 
-/* The program has come to us by a call; from begin to end our code, and what it calls, runs at full speed and is not counted.
- * Without them it is not counted either, but stepped; by a counter that does not step it is counted. They may be nested:
- * begin returns what its end is to be given. `counter`: what such a counter counts between them is taken out, at the price of two
+/* Enclose our code when the program has called us: our code, and what it calls, runs at full speed
+ * and is not counted. Without them, a stepped thread steps through our code but does not count it,
+ * and a counter that does not step counts it. They may be nested: pass to end what begin returned.
+ * counter: subtract what a counter that does not step counts between them, at the price of two
  * readings. */
 unsigned counting_own_begin_if(bool counter);
 void counting_own_end(unsigned own);
@@ -61,7 +72,7 @@ static inline unsigned counting_own_begin(void)
     return counting_own_begin_if(true);
 }
 
-/* The same in functions of RECORDER_ENTRY. */
+/* The same, in functions of RECORDER_ENTRY. */
 static inline unsigned counting_own_enter(void)
 {
     return RT_UNLIKELY(recorder_self.counted != 0) ? counting_own_begin_if(true) : 0;
@@ -72,16 +83,19 @@ static inline void counting_own_leave(unsigned own)
         counting_own_end(own);
 }
 
-/* Before main: how many instructions of ours calls of MPI cost outside windows, by a counter that counts them. */
+/* Measures before main how many instructions of ours a call of MPI costs outside windows, by a
+ * counter that counts them. */
 void counting_measure_own(void);
-/* So many instructions that are about to be executed are ours. Nothing on threads that are stepped. */
+/* This many instructions that are about to be executed are ours. Does nothing on stepped
+ * threads. */
 void counting_exclude(uint32_t instructions);
 
-/* We call the program's code, and have come back. */
+/* Enclose our calls of the program's code. */
 struct pmu_inside counting_program_begin(void);
 void counting_program_end(struct pmu_inside inside);
 
-/* Around a handler of ours. end: it returns next; all signals are blocked from here on. */
+/* Enclose a handler of ours. After counting_handler_end() the handler returns, with all signals
+ * blocked. */
 struct pmu_inside counting_handler_begin(void *context);
 void counting_handler_end(void *context, struct pmu_inside inside);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Samples: an event with the instruction pointer each time the thread's sampler interrupts it, and its callers by frame
- * pointers where they are asked for. Values (preload/values/values.h) have a sampler of their own, by the same rules. */
+ * Samples: an event with the instruction pointer each time the thread's sampler interrupts it, and
+ * its callers by frame pointers if they are wanted. Values (preload/values/values.h) have their own
+ * sampler, by the same rules. */
 #include "preload/memory/memory.h"
 #include "preload/memory/probe_clones.h"
 #include "preload/count/sampling.h"
@@ -14,12 +15,13 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define FURTHEST_FRAME ((uintptr_t)1 << 24) /* of one frame from the next: more is no frame */
+/* largest distance from one frame to the next: beyond it there is no frame */
+#define FURTHEST_FRAME ((uintptr_t)1 << 24)
 
 static struct pmu_sample_spec spec;
 
-/* A thread had more samples than it had time for: the next threads do not have to find out. Signals of events queue, up to the user's limit
- * for all processes together. */
+/* A thread had more samples than it had time for: the next threads begin carefully. Signals of
+ * events queue, up to the user's limit for all processes together. */
 static _Atomic bool overloaded[SAMPLE_KINDS];
 
 static const struct pmu_sample_spec *spec_of(enum sample_kind kind)
@@ -77,7 +79,7 @@ static void run(struct thread_sampler *s, bool on)
     s->runs = on;
 }
 
-/* From here on the thread is in a window, or in none. */
+/* Starts or halts the samplers: from here on the thread is in a window, or in none. */
 static void settle(struct preload_thread *pt, bool in_window, uint32_t kernel_tid)
 {
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++) {
@@ -88,7 +90,7 @@ static void settle(struct preload_thread *pt, bool in_window, uint32_t kernel_ti
     }
 }
 
-void sampling_ready(const struct recorder_thread *t, struct preload_thread *pt)
+void sampling_ready(struct recorder_thread *t, struct preload_thread *pt)
 {
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
         if (spec_of(k)->period != 0 && process.internal_signal != 0 && t->row != NULL)
@@ -101,15 +103,16 @@ void sampling_opened(struct recorder_thread *t, struct preload_thread *pt)
         settle(pt, true, t->row->kernel_tid);
 }
 
-void sampling_closes(struct preload_thread *pt)
+void sampling_closes(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
         if (!is_wanted(k, false))
             run(&pt->samplers[k], false);
 }
 
-/* A thread may have begun in a window. Those that MPI makes have no part in gaps. */
-void sampling_gap(const struct recorder_thread *t, struct preload_thread *pt)
+/* A thread may have begun in a window. Threads that MPI makes are not sampled in gaps. */
+void sampling_gap(struct recorder_thread *t, struct preload_thread *pt)
 {
     if (t->row != NULL && !t->recording && !ctl_is_helper(t->tid))
         settle(pt, false, t->row->kernel_tid);
@@ -124,16 +127,16 @@ void sampling_hold(struct preload_thread *pt, bool held)
         run(&pt->samplers[k], !held && is_wanted(k, recorder_self.recording != 0));
 }
 
-void sampling_thread_end(struct preload_thread *pt)
+void sampling_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
         pmu_sampler_end(&pt->samplers[k].sampler);
-    values_thread_end(pt);
-    memory_thread_end();
 }
 
-void sampling_forked(struct preload_thread *pt)
+void sampling_forked(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++) {
         pmu_sampler_forked(&pt->samplers[k].sampler);
         pt->samplers[k].runs = false;
@@ -155,7 +158,7 @@ static bool is_of(enum sample_kind kind, const struct pmu_sampler *s, const sigi
     return pmu_sampler_is_overflow(s, info);
 }
 
-/* SAMPLE_KINDS: none. */
+/* Returns which sampler sent the signal; SAMPLE_KINDS: none. */
 static enum sample_kind kind_of(const struct preload_thread *pt, const siginfo_t *info)
 {
     enum sample_kind k = 0;
@@ -169,9 +172,10 @@ bool sampling_is_due(const siginfo_t *info)
     return kind_of(recorder_self.window_state, info) != SAMPLE_KINDS;
 }
 
-/* --- callers ----------------------------------------------------------------------------------------------- */
+/* --- callers ---------------------------------------------------------------------------------- */
 
-/* Two words of the stack, for instance of a frame: the caller's frame and the return address. The kernel is asked once a page. */
+/* Reads two words of the stack: for a frame, the caller's frame and the return address. Asks the
+ * kernel once for each page. */
 static bool read_words(uintptr_t frame, uintptr_t out[2], uintptr_t *readable)
 {
     if ((frame & (sizeof frame - 1)) != 0 || frame == 0)
@@ -187,8 +191,9 @@ static bool read_words(uintptr_t frame, uintptr_t out[2], uintptr_t *readable)
     return true;
 }
 
-/* First the return address of a function that has made no frame: whether this one has is found out when the samples are
- * read, by its unwind table. Compilers leave frames out of functions that call nothing. */
+/* The first entry is the return address of a function that has made no frame. Whether this function
+ * has made one is found out when the samples are read, by its unwind table. Compilers leave frames
+ * out of functions that call nothing. */
 static uint32_t walk(const ucontext_t *uc, uintptr_t *callers, uint32_t most)
 {
     uintptr_t words[2], readable = 0;
@@ -203,7 +208,8 @@ static uint32_t walk(const ucontext_t *uc, uintptr_t *callers, uint32_t most)
     uintptr_t frame = (uintptr_t)uc->uc_mcontext.regs[29], stack = (uintptr_t)uc->uc_mcontext.sp;
     callers[n++] = (uintptr_t)uc->uc_mcontext.regs[30];
 #endif
-    /* Frames lie above the stack pointer, each above the one before: a register that holds something else ends it. */
+    /* Frames lie above the stack pointer, each above the one before. A register that holds
+     * something else ends the walk. */
     for (uintptr_t below = stack; n <= most && frame >= below && frame - below < FURTHEST_FRAME;) {
         if (!read_words(frame, words, &readable) || words[1] < TEXT_PAGE)
             break;
@@ -253,7 +259,8 @@ void sampling_values_halt(struct preload_thread *pt)
     pmu_sampler_halt(&pt->samplers[SAMPLE_VALUES].sampler);
 }
 
-/* True: it goes on behind the handler, and sampling_values_end() is to come. */
+/* Takes a sample. Returns true if it goes on after the handler: then sampling_values_end() will
+ * follow. */
 static bool hit(struct preload_thread *pt, enum sample_kind kind, const siginfo_t *info,
                 const void *context)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What each thread has executed in all: the totals of a counting run, and those beside windows.
+ * Totals of what each thread has executed: those of a counting run, and those shown beside windows.
  *
- * A thread says so itself when it ends. Threads that still live when the program ends (those of OpenMP do) cannot: in a
- * counting run, where nothing is taken out of their counts after they have begun, their counters are read for them. */
+ * A thread notes its total when it ends. Threads that still live when the program ends (those of
+ * OpenMP do) cannot. In a counting run nothing is subtracted from their counts after they have
+ * begun, so the thread that ends the program reads their counters. */
 #include "preload/count/counting.h"
 
 #include "base/log.h"
@@ -21,7 +22,8 @@ void totals_begin(struct recorder_thread *t, struct preload_thread *pt)
     atomic_store(&t->row->counter, c->backend->kernels ? c->fd + 1 : 0);
 }
 
-/* Who counts less than all says so: edges came too late, and their icounts are too small. */
+/* Reports once that a thread was not counted all the time: edges came too late, and its icounts are
+ * too small. */
 static void say_share(const struct pmu_thread *c)
 {
     static _Atomic bool said;
@@ -45,7 +47,7 @@ uint64_t totals_note(struct recorder_thread *t, const struct preload_thread *pt)
     return count;
 }
 
-/* The thread goes on without being counted: its total is not known. */
+/* The thread goes on without being counted: its total is unknown. */
 void totals_retire(struct recorder_thread *t, const struct preload_thread *pt)
 {
     say_share(&pt->counting.counter);
@@ -55,15 +57,16 @@ void totals_retire(struct recorder_thread *t, const struct preload_thread *pt)
     atomic_store_explicit(&t->row->instructions, 0, memory_order_relaxed);
 }
 
-/* Before the counter is closed: nobody reads it any more. */
-void totals_end(struct recorder_thread *t, const struct preload_thread *pt)
+/* Called before the counter is closed: nobody may read it any more. */
+void totals_end(struct recorder_thread *t, struct preload_thread *pt)
 {
     say_share(&pt->counting.counter);
     if (t->row != NULL)
         atomic_store(&t->row->counter, 0);
 }
 
-/* The descriptors lie where only counters do. One that its thread closes meanwhile can at worst have become another counter. */
+/* The descriptors lie where only counters have theirs: if the thread closes its own meanwhile, it
+ * can at worst have become another counter. */
 static void note_other(struct stream_thread *row)
 {
     uint64_t id;

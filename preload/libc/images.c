@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is recorded of a loaded image: its path, where it lies, and the build id that tells it from another of that name. */
+ * Notes and records loaded images: the path, the load address, and the build id that tells an image
+ * from another one of that name. */
 #include "preload/libc/images.h"
 
 #include "base/log.h"
@@ -13,7 +14,8 @@
 #define IMAGES_MAX 512
 #define IMAGE_PATH 455
 
-/* Written in the constructor and after each dlopen; read in handlers: count is stored last. */
+/* Written in the constructor and after each dlopen(). Signal handlers read it, so image_count is
+ * stored last. */
 static struct image {
     uintptr_t base;
     char build_id[IMAGE_ID_TEXT];
@@ -21,10 +23,11 @@ static struct image {
 } images[IMAGES_MAX];
 static _Atomic uint32_t image_count;
 static _Atomic uint32_t image_lock;
-/* How many of them this process's stream has. */
+/* number of images that this process's stream has */
 static _Atomic uint32_t images_recorded;
 
-/* The notes of one segment, as the program has them in memory. */
+/* Finds the build id in the notes of one segment, as the program has them in memory. Returns false
+ * if it is not there. */
 static bool find_id(const unsigned char *at, size_t left, char out[IMAGE_ID_TEXT])
 {
     static const char digits[] = "0123456789abcdef";
@@ -52,7 +55,7 @@ static bool find_id(const unsigned char *at, size_t left, char out[IMAGE_ID_TEXT
     return false;
 }
 
-/* Are these bytes of a segment that is mapped to be read? */
+/* Do these bytes lie in a segment that is mapped for reading? */
 static bool is_mapped(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -70,7 +73,8 @@ void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT])
     out[0] = '\0';
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        /* Notes that are aligned to 8 (.note.gnu.property) are laid out otherwise, and hold no build id. */
+        /* Notes that are aligned to 8 (.note.gnu.property) have another layout and hold no build
+         * id. */
         if (p->p_type == PT_NOTE && p->p_align <= 4 && is_mapped(info, p) &&
             find_id((const unsigned char *)(info->dlpi_addr + p->p_vaddr), p->p_filesz, out))
             return;
@@ -200,7 +204,8 @@ bool images_are_noted(void)
     return sampling_is_on() || process.options.number[OPT_functions] != 0;
 }
 
-/* Those who read the names look from another folder: a path that was given to dlopen relative to this one becomes absolute. */
+/* Copies the path. Readers of the names run in another folder, so this makes a path absolute that
+ * dlopen() got relative to this folder. Returns false if the result does not fit. */
 static bool copy_path(char out[IMAGE_PATH], const char *path)
 {
     size_t n = 0;
@@ -208,7 +213,7 @@ static bool copy_path(char out[IMAGE_PATH], const char *path)
     if (path[0] != '/' && strchr(path, '/') != NULL && getcwd(out, IMAGE_PATH) == out &&
         out[0] == '/') {
         n = strlen(out);
-        n -= n == 1; /* in "/" */
+        n -= n == 1; /* the folder is "/" */
         out[n++] = '/';
         while (path[0] == '.' && path[1] == '/')
             for (path++; path[0] == '/';)
@@ -282,6 +287,12 @@ void images_record(struct recorder_thread *t)
         if (atomic_compare_exchange_strong(&images_recorded, &i, i + 1))
             record_one(t, images[i].path, images[i].base, images[i].build_id);
     }
+}
+
+void images_window_opened(struct recorder_thread *t, struct preload_thread *pt)
+{
+    (void)pt;
+    images_record(t);
 }
 
 void images_forked(void)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows of memory traces: what clones record, and when the thread goes into them and out.
+ * Windows of memory traces: when a thread enters instrumented copies and leaves them, and the
+ * segments that they record.
  *
- * Functions go to their clones as they are entered, where the thread's slot says so: while a stretch is open. When a window closes, and
- * when one opens, return addresses into clones are replaced on the thread's stack by those that the functions themselves would have:
- * whoever was in a clone goes on in the function. Where a signal has interrupted a clone, the thread is stepped out of what records there, and
- * goes on in the function as well. What a window finds a thread in goes on in a late clone (base/format/clone.h), and so does whoever called that. */
+ * While a segment is open, the thread's slot says so, and functions run as their copies from their
+ * entries on. When a window closes or opens, return addresses into copies on the thread's stack are
+ * replaced by those of the functions themselves, so that the thread continues in the functions. If
+ * a signal has interrupted a copy, the thread steps through the code that records there and then
+ * also continues in the function. The function in which a window finds a thread continues at a
+ * mid-function entry (base/format/clone.h), and so do its callers. */
 #include "preload/memory/memory.h"
 
 #if defined(__x86_64__)
@@ -20,7 +23,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define FURTHEST ((uintptr_t)64 << 20) /* that a jump goes up a stack */
+#define FURTHEST ((uintptr_t)64 << 20) /* longest jump up one stack */
 
 static uintptr_t stack_now(void)
 {
@@ -28,9 +31,10 @@ static uintptr_t stack_now(void)
     return stack != 0 ? stack : (uintptr_t)__builtin_frame_address(0);
 }
 
-/* --- stretches ------------------------------------------------------------------------------------------------ */
+/* --- segments
+ * ------------------------------------------------------------------------------------- */
 
-/* A child that nobody saw made has its parent's memory, and not its file's. */
+/* A child of a fork that no wrapper has seen has its parent's memory, but not the mapped file. */
 static bool is_open_at(unsigned n)
 {
     return memory_self->files[n] != NULL && memory_file_is_open(memory_self->files[n]) &&
@@ -51,7 +55,8 @@ static bool open_stretch(const struct recorder_thread *t, const struct memory_or
            memory_file_begin(memory_self->files[memory_self->level], t->window, of);
 }
 
-/* Up to where frames are whose functions write into the run that is under way: beyond are those that the handler has interrupted. */
+/* Returns the end of the frames whose functions record into the current file. The handler has
+ * interrupted the frames beyond it. */
 static uintptr_t frames_end(void)
 {
     const struct memory_handler *h = memory_self->handlers;
@@ -60,7 +65,8 @@ static uintptr_t frames_end(void)
     return h != NULL ? (uintptr_t)h : UINTPTR_MAX;
 }
 
-/* In a handler that has interrupted a window, what it did before has ended by a jump. */
+/* Begins a segment in a handler that has interrupted a window, after a jump has ended the handler's
+ * last one. */
 static void begin_again(const struct recorder_thread *t, const struct memory_handler *h)
 {
     if (!h->has_file || is_open() || !is_open_at(memory_self->level - 1) || !memory_has_left_made())
@@ -70,7 +76,9 @@ static void begin_again(const struct recorder_thread *t, const struct memory_han
         clone_slots[CLONE_ENTER] = 1;
 }
 
-/* A window that opens while a handler runs waits for its end; while the last one's clone is left, for that (memory_stepped). */
+/* Begins to record. A window that opens while a handler runs waits for the handler's end. A window
+ * that opens while the thread still leaves a copy of the last window waits for that
+ * (memory_stepped). */
 static void begin(const struct recorder_thread *t)
 {
     static const struct memory_origin none;
@@ -114,17 +122,18 @@ static void close_stretch(unsigned n, enum memory_end how, uint64_t at)
         memory_file_end(memory_self->files[n], how, at, how != MEMORY_AMID);
     if (memory_file_has_failed(memory_self->files[n]))
         how = MEMORY_NO_ROOM;
-    if (memory_self->result.end != MEMORY_NO_ROOM) /* keep the error of a handler's file */
+    if (memory_self->result.end != MEMORY_NO_ROOM) /* keep an error of a handler's file */
         memory_self->result.end = how;
 }
 
-/* By a jump or an exception; amid a clone's instructions nobody knows how far those had come. */
+/* How a jump or an exception ends a segment. In the middle of a copy's instructions, it is unknown
+ * how far these had come. */
 static enum memory_end left_by(bool amid)
 {
     return amid ? MEMORY_AMID : MEMORY_JUMPED;
 }
 
-/* No window is open any more. */
+/* Makes the thread leave copies and hooks: no window is open any more. */
 static void leave(void *context)
 {
     const ucontext_t *uc = context;
@@ -143,7 +152,8 @@ static void end(enum memory_end how, uint64_t at)
         leave(memory_where.context);
 }
 
-/* With the window, in a handler as well, and what that has interrupted. */
+/* Ends all open segments with their window: that of the current level, and those that handlers have
+ * interrupted. */
 static void end_all(void)
 {
     bool amid = probe_clones_have(memory_where.at);
@@ -154,7 +164,7 @@ static void end_all(void)
             amid = amid || probe_clones_have(h->at);
             memory_leave_slots(&h->flight, &h->target);
         }
-        /* An unwinder that nobody has seen catch (a C++ library of the program's own), or a backtrace. */
+        /* An unwinder whose catch was not seen (a C++ library of the program), or a backtrace. */
         enum memory_end how = past.at != 0 ? left_by(past.amid)
                               : amid       ? MEMORY_AMID
                                            : MEMORY_CLOSED;
@@ -175,8 +185,9 @@ static void end_all(void)
     }
 }
 
-void memory_opened(struct recorder_thread *t)
+void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)pt;
     if (!process.memory)
         return;
     if (!memory_thread_ready()) {
@@ -204,8 +215,9 @@ void memory_begin_late(void *context)
     sys_restore_signals(mask);
 }
 
-void memory_closes(struct recorder_thread *t)
+void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)pt;
     if (!process.memory) /* a first write to memory would count as a page fault in the window */
         return;
     end_all();
@@ -222,24 +234,6 @@ void memory_images_came(void)
     sys_restore_signals(mask);
 }
 
-void memory_thread_end(void)
-{
-    clone_slots[CLONE_ENTER] = 0;
-    for (unsigned n = 0; n < MEMORY_LEVELS; n++)
-        if (memory_self->files[n] != NULL)
-            memory_file_close(memory_self->files[n]);
-    memory_thread_over();
-}
-
-void memory_forked(void)
-{
-    clone_slots[CLONE_ENTER] = 0;
-    memory_self->wanted = false;
-    for (unsigned n = 0; n < MEMORY_LEVELS; n++)
-        if (memory_self->files[n] != NULL)
-            memory_file_forget(memory_self->files[n]);
-}
-
 void memory_vfork(bool begins)
 {
     if (begins)
@@ -249,7 +243,7 @@ void memory_vfork(bool begins)
 
 /* --- handlers' files --- */
 
-/* What the handler does goes into the next file, from here on. */
+/* From here on, the handler records into the next file. */
 static void begin_in_handler(void *p)
 {
     struct memory_handler *h = p;
@@ -266,7 +260,7 @@ static void begin_in_handler(void *p)
         clone_slots[CLONE_ENTER] = 1;
 }
 
-/* It is over. */
+/* The handler is over: the interrupted level's file is in use again. */
 static void end_in_handler(const struct memory_handler *h, enum memory_end how)
 {
     enum memory_end before = memory_self->result.end;
@@ -282,10 +276,12 @@ static void end_in_handler(const struct memory_handler *h, enum memory_end how)
     memory_file_resume(memory_self->files[--memory_self->level], &clone_slots[CLONE_RECORDING]);
 }
 
-/* A handler is left by a jump to whatever does not lie between us and its frame. */
+/* Handles a jump between these stack pointers. It leaves a handler unless its target lies between
+ * the current frame and the handler's frame. */
 static void leave_stack(uintptr_t from, uintptr_t to)
 {
-    bool amid = false, left = false, torn = false; /* the run under way is, by a signal */
+    bool amid = false, left = false,
+         torn = false; /* torn: a signal interrupted the current segment in a copy */
     uint64_t enter = 0;
     struct memory_handler *h;
     while ((h = memory_self->handlers) != NULL && !(to > from && to < h->frame)) {
@@ -298,7 +294,7 @@ static void leave_stack(uintptr_t from, uintptr_t to)
         memory_self->handlers = h->outer;
         memory_handler_give(h);
     }
-    /* To another stack, or nobody knows where: there may be frames of clones in between. */
+    /* On the way to another stack or to an unknown place, there may be frames of copies. */
     bool near = to > from && to - from < FURTHEST;
     if (is_open() && (amid || !near || memory_has_frames(from, to)))
         end(left_by(torn), memory_file_at(memory_self->files[memory_self->level]));
@@ -315,7 +311,7 @@ void memory_jumped(uintptr_t from, uintptr_t to)
     sys_restore_signals(mask);
 }
 
-/* Recording goes on where it leads. */
+/* Recording continues where the jump leads. */
 uintptr_t memory_jumps_on(void)
 {
     if (!memory_self->wanted)
@@ -323,8 +319,9 @@ uintptr_t memory_jumps_on(void)
     uint64_t mask = sys_block_signals();
     bool open = is_open();
     uintptr_t target = memory_self->flight.target;
-    /* A window that has opened on the way has led the jump into a late clone. Else it has gone on behind that call before, in a clone, or the
-     * window has opened deeper and has found nothing to lead in that is not left now. */
+    /* A window that opened on the way has led the jump to a mid-function entry. Otherwise the
+     * segment is over: the code after setjmp has run in a copy before, or the window has opened
+     * deeper and the jump leaves every frame that it led into a copy. */
     if (open && !probe_clones_have(target) &&
         (memory_self->flight.from_clone || probe_clone_behind(target) != 0)) {
         end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));
@@ -340,14 +337,15 @@ uintptr_t memory_jumps_on(void)
 
 void memory_unwound(uintptr_t at)
 {
-    /* Unwinders look for callers one byte before where they return to. */
+    /* Unwinders look up callers one byte before their return addresses. */
     if (process.memory && is_open() && memory_self->unwound.at == 0 && probe_clones_have(at))
         memory_self->unwound =
             (struct memory_unwound){memory_file_at(memory_self->files[memory_self->level]),
                                     probe_clone_return(at + 1) == 0};
 }
 
-/* What has been recorded until an unwinder left the clones is over; what the program does from here on is not. */
+/* Ends the segment where an unwinder left the copies, and records what the program does from here
+ * on. */
 static void go_on(void *unused)
 {
     (void)unused;
@@ -363,7 +361,7 @@ static void go_on(void *unused)
     memory_self->unwound.at = 0;
 }
 
-/* memory_thrown has come to the landing pad. */
+/* memory_thrown calls it at the landing pad. */
 void memory_lands(const uintptr_t kept[6], uintptr_t stack)
 {
     uint64_t mask = sys_block_signals();
@@ -376,7 +374,8 @@ void memory_lands(const uintptr_t kept[6], uintptr_t stack)
     sys_restore_signals(mask);
 }
 
-/* By an unwinder that asks nobody where to go on, nothing is left to be done: behind that call the function goes on in a clone. */
+/* For unwinders that do not ask memory_throw() where to continue. If the call returns into a copy,
+ * nothing is left to do: the function continues in the copy. */
 void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
 {
     if ((!memory_self->wanted && memory_self->handlers == NULL) || probe_clones_have(back))
@@ -389,12 +388,14 @@ void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
     sys_restore_signals(mask);
 }
 
-/* A jump through a table leads where its function's analysis has found nothing: a stretch of its own begins there. */
+/* A jump through a table leads to a place that the analysis of its function has not found: a new
+ * segment begins there. */
 void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 {
     uint64_t mask = sys_block_signals();
     struct memory_interrupted before = memory_interrupt((uintptr_t)stack, 0);
-    if (!probe_clones_have(clone_slots[CLONE_TARGET])) { /* else a window has, that opened here */
+    if (!probe_clones_have(
+            clone_slots[CLONE_TARGET])) { /* else a window opened here and led the jump to a copy */
         if (is_open())
             end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));
         begin(&recorder_self);
@@ -405,15 +406,16 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
     sys_restore_signals(mask);
 }
 
-/* --- signals ---------------------------------------------------------------------------------------------------- */
+/* --- signals ---------------------------------------------------------------------------------- */
 
-/* The program sees where it would be itself. */
+/* The handler sees the address at which the program would be without copies. */
 struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context)
 {
     ucontext_t *uc = context;
     if (!process.memory || !memory_thread_ready())
         return NULL;
-    uint64_t mask = sys_block_signals(); /* a window opens before that, or waits for its end */
+    uint64_t mask =
+        sys_block_signals(); /* a window opens before this, or waits for the handler's end */
     struct memory_handler *h = memory_handler_take(uc);
     if (h == NULL) {
         sys_restore_signals(mask);
@@ -439,7 +441,7 @@ struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, v
     return h;
 }
 
-/* A window that opened meanwhile has waited for this. */
+/* A window that opened in the meantime begins after this. */
 void memory_handler_ends(struct memory_handler *h, void *context)
 {
     ucontext_t *uc = context;
@@ -459,7 +461,7 @@ void memory_handler_ends(struct memory_handler *h, void *context)
     if (h->shown != h->at && !elsewhere)
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->at;
     else if (h->shown != h->at &&
-             is_open()) /* it has sent the thread there: what was amid is left */
+             is_open()) /* the handler has sent the thread elsewhere: it leaves the copy */
         end(MEMORY_AMID, memory_file_at(memory_self->files[memory_self->level]));
     if (is_open())
         clone_slots[CLONE_ENTER] = h->enter;

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where there are no memory traces: other machines than x86-64. */
+ * Memory traces on machines other than x86-64: none. */
 #include "preload/memory/memory.h"
 
 #if !defined(__x86_64__)
 
-void memory_opened(struct recorder_thread *t)
+void memory_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;
-}
-
-void memory_closes(struct recorder_thread *t)
-{
-    (void)t;
-}
-
-void memory_thread_end(void)
-{
-}
-
-void memory_forked(void)
-{
+    (void)pt;
 }
 
 struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)

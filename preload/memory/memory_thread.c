@@ -6,13 +6,14 @@
 #if defined(__x86_64__)
 
 #include "base/sys.h"
+#include "preload/memory/memory_file.h"
 #include "preload/memory/probe_clones.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-/* Stands for a thread without a mapping. It never has an open window or a jump in flight. */
+/* Stands for threads without a mapping. It never has an open window or a jump on its way. */
 static struct memory_thread nobody;
 __thread struct memory_thread *memory_self = &nobody;
 
@@ -40,7 +41,7 @@ bool memory_thread_exists(void)
     return memory_self != &nobody;
 }
 
-/* Maps a record where more handlers are nested than there is room for. */
+/* Maps a record if more handlers are nested than there is room for. */
 RT_COLD static struct memory_handler *map_handler(void)
 {
     long p = sys_call6(SYS_mmap, 0, sizeof(struct memory_handler), PROT_READ | PROT_WRITE,
@@ -126,12 +127,27 @@ bool memory_postpones(const siginfo_t *info)
     return true;
 }
 
-void memory_thread_over(void)
+void memory_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
+    (void)pt;
+    clone_slots[CLONE_ENTER] = 0;
+    for (unsigned n = 0; n < MEMORY_LEVELS; n++)
+        if (memory_self->files[n] != NULL)
+            memory_file_close(memory_self->files[n]);
     struct memory_thread *had = memory_self;
     memory_self = &nobody;
     if (had != &nobody)
         (void)sys_call6(SYS_munmap, (long)had, sizeof *had, 0, 0, 0, 0);
+}
+
+void memory_forked(void)
+{
+    clone_slots[CLONE_ENTER] = 0;
+    memory_self->wanted = false;
+    for (unsigned n = 0; n < MEMORY_LEVELS; n++)
+        if (memory_self->files[n] != NULL)
+            memory_file_forget(memory_self->files[n]);
 }
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * While no chain has anything armed in any thread, probes of alarms rest: what stood there is there again, and the program runs as if
- * bare. A thread that begins, or a forked child, may arm them anew. Those of functions that are recorded rest while no window is open in
- * any thread. Nobody is stopped for it (probe_poke.c); who has met an int3 just before still finds its row. Jumps that could not be
- * put back while others run stay: they cost little. */
+ * Removes probes while nobody needs them, and puts them back.
+ *
+ * While no chain of any thread has an armed alarm, the probes of alarms rest: the original bytes
+ * are in place, and the program runs as if it had no probes. A thread that begins, or a forked
+ * child, may arm alarms again. The probes of functions that are recorded rest while no thread has
+ * an open window. No thread is stopped for that (probe_poke.c); a thread that has just met an int3
+ * still finds its row. Jumps that cannot be put back while others run stay: they cost little. */
 #include "preload/patch/probes.h"
 
 #include "base/log.h"
@@ -11,25 +14,28 @@
 
 #include <stdlib.h>
 
-/* More are not worth the time each time that a thread begins, some 10 ms; for memory traces they are: outside windows nothing is to be slower. */
+/* More sites are not worth the time whenever a thread begins, some 10 ms. They are for memory
+ * traces: outside windows nothing may be slower. */
 #define PLACES_MAX 32768u
 
 static _Atomic enum { AWAKE, DECIDING, RESTING } state;
-/* Threads that have not come to anything yet: they have all chains before them (the first one, while others run). Threads that
- * libc makes inside itself, and those of a raw clone, are not among them. */
+/* Threads whose chains are not known yet (probes_thread_known()): all their chains are still to
+ * run. The first thread counts too, while others run. Threads that libc makes inside itself, and
+ * threads of a raw clone(2), do not count. */
 static _Atomic int32_t unknown_count;
 static __thread bool is_unknown;
-/* Taken with all signals blocked. */
+/* Held with all signals blocked. */
 static struct probe_lock changing;
 
-/* Threads in windows; and whether functions have their probes, which is changed under the lock. */
+/* Threads in windows; and whether the probes of functions are in the text, which changes under the
+ * lock. */
 static _Atomic int32_t open_windows;
 static _Atomic bool functions_are_in;
-static bool begun; /* before, windows are counted alone */
+static bool begun; /* before that, windows are only counted */
 
 static int group_of(const struct probe_sites *all, size_t first)
 {
-    /* Whoever returns there. */
+    /* Return sites serve both, whichever function returns there. */
     const bool shared = probe_functions_wanted() && ctl_config_uses(process.config, CTL_EXIT_FUNC);
     bool alarms = false, functions = false;
     for (size_t i = first; i < all->count && all->rows[i].at == all->rows[first].at; i++) {
@@ -78,7 +84,8 @@ bool probe_group_is_in(int group)
     return (group != PROBE_OF_FUNCTIONS && alarms) || (group != PROBE_OF_ALARMS && functions);
 }
 
-/* Places that hold what they should by now are changed; by the file, since an image may go meanwhile. */
+/* Changes sites that hold the expected bytes. Reads through the file, because an image may be
+ * unloaded meanwhile. */
 static void write_group(const struct probe_group *g, bool rest)
 {
     if (g->count == 0)
@@ -95,10 +102,10 @@ static void write_group(const struct probe_group *g, bool rest)
         probe_poke_out(g->rows, g->count);
     else
         probe_poke_in(g->rows, g->count);
-    (void)!probe_text_close(); /* what could not be written is as it was */
+    (void)!probe_text_close(); /* what could not be written stays as it was */
 }
 
-/* Said once: alarms or functions are missed. */
+/* Warns once that alarms or functions are missed. */
 static void tell_masked(void)
 {
     static _Atomic bool told;
@@ -109,7 +116,7 @@ static void tell_masked(void)
             "blocked: probes that were out of the text are not put back while it is there");
 }
 
-/* This group, and what is of both where the other one is out. */
+/* Writes this group, and the sites of both groups if the other group is out. */
 static void write_all(const struct probe_sites *all, int group, bool rest)
 {
     int other = group == PROBE_OF_ALARMS ? PROBE_OF_FUNCTIONS : PROBE_OF_ALARMS;
@@ -167,11 +174,12 @@ void probes_rest(void)
     _Atomic uint32_t armed = 0;
     struct probe_locked locked = probe_lock(&changing);
     if (atomic_load(&state) == AWAKE) {
-        /* In this order: a thread that begins is armed, then looks whether probes rest, and waits while that is decided. */
+        /* In this order: a thread that begins arms its alarms, then checks whether probes rest, and
+         * waits while we decide. */
         atomic_store(&state, DECIDING);
         ctl_chains_armed(process.shared, &armed);
         if (armed == 0 && !probe_may_poke())
-            armed = 1; /* as if */
+            armed = 1; /* treat it as armed */
         if (armed == 0) {
             write_all(probe_sites_now(), PROBE_OF_ALARMS, true);
             if (!atomic_load(&functions_are_in))
@@ -190,7 +198,7 @@ void probes_wake(void)
     if (atomic_load(&state) == RESTING && !probe_may_poke()) {
         tell_masked();
     } else if (atomic_load(&state) == RESTING) {
-        /* where functions return to: when they are entered */
+        /* Return sites are patched when their functions are entered. */
         write_all(probe_sites_now(), PROBE_OF_ALARMS, false);
         atomic_store(&state, AWAKE);
     }
@@ -208,8 +216,8 @@ static bool come_with_windows(void)
     return probe_functions_wanted() || process.memory;
 }
 
-/* Threads that open windows together go on when it is done. */
-void probe_window_opened(void)
+/* Threads that open windows at the same time wait until the probes are in. */
+static void put_in(void)
 {
     if (!process.probes || !come_with_windows())
         return;
@@ -226,7 +234,7 @@ void probe_window_opened(void)
     probe_unlock(&changing, locked);
 }
 
-void probe_window_closed(void)
+static void take_out(void)
 {
     const struct probe_sites *all = probe_sites_now();
     if (!process.probes || !come_with_windows() || atomic_fetch_sub(&open_windows, 1) > 1 ||
@@ -234,7 +242,8 @@ void probe_window_closed(void)
         return;
     struct probe_locked locked = probe_lock(&changing);
     if (atomic_load(&functions_are_in) && probe_may_poke()) {
-        /* In this order: who opens a window counts it, then looks whether they are in, and waits for us if not. */
+        /* In this order: a thread that opens a window counts it, then checks whether the probes are
+         * in, and waits for us if they are not. */
         atomic_store(&functions_are_in, false);
         if (atomic_load(&open_windows) != 0) {
             atomic_store(&functions_are_in, true);
@@ -247,14 +256,34 @@ void probe_window_closed(void)
     probe_unlock(&changing, locked);
 }
 
+/* Patching thousands of places takes milliseconds, which count as our own time, outside the
+ * window. */
+void probes_window_prepare(struct recorder_thread *t, struct preload_thread *pt)
+{
+    (void)pt;
+    uint64_t began = clock_ticks();
+    put_in();
+    if (t->row != NULL)
+        t->row->own_ticks += clock_ticks() - began;
+}
+
+void probes_window_closed(struct recorder_thread *t, struct preload_thread *pt)
+{
+    (void)pt;
+    uint64_t began = clock_ticks();
+    take_out();
+    if (t->row != NULL)
+        t->row->own_ticks += clock_ticks() - began;
+}
+
 void probe_rest_forked(void)
 {
-    atomic_store(&open_windows, 0); /* they are opened again */
+    atomic_store(&open_windows, 0); /* the child opens them again */
     probe_threads_forked();
     probe_lock_free(&changing);
+    /* A thread that is not here was writing: all is written again when probes wake. */
     if (atomic_load(&state) == DECIDING)
-        atomic_store(&state,
-                     RESTING); /* by a thread that is not here, half: written again when it wakes */
+        atomic_store(&state, RESTING);
     atomic_store(&unknown_count, 1);
     is_unknown = true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Value profiling of this process: its options, the threads' state, and what is recorded of a sample. */
+ * Value profiling in this process: its options, the threads' state, and the records of a sample. */
 #include "preload/values/values.h"
 
 #include "base/format/values.h"
@@ -49,15 +49,16 @@ extern char **environ;
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
-static _Atomic uint32_t generation = 1; /* of this process's numbers: another one after fork */
+static _Atomic uint32_t generation =
+    1; /* of this process's instruction numbers; changes after fork */
 
-/* --- before main --------------------------------------------------------------------------------------------- */
+/* --- before main ------------------------------------------------------------------------------ */
 
 static const char *const register_names[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
                                              "rsi", "rdi", "r8",  "r9",  "r10", "r11",
                                              "r12", "r13", "r14", "r15"};
 
-/* The option's values have been checked. */
+/* The option's value has been checked. */
 static void read_context(void)
 {
     const char *text = process.options.text[OPT_vcontext];
@@ -119,7 +120,7 @@ int values_prepare(struct rt_error *e)
     return 0;
 }
 
-/* --- the thread ---------------------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 struct values_thread *values_state(struct preload_thread *pt)
 {
@@ -135,8 +136,9 @@ struct values_thread *values_state(struct preload_thread *pt)
     return v;
 }
 
-void values_thread_end(struct preload_thread *pt)
+void values_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     if (pt->values != NULL)
         (void)sys_call6(SYS_munmap, (long)pt->values, sizeof *pt->values, 0, 0, 0, 0);
     pt->values = NULL;
@@ -151,9 +153,9 @@ void values_forked(void)
     values_ask_forked();
 }
 
-/* --- recording ------------------------------------------------------------------------------------------------- */
+/* --- recording -------------------------------------------------------------------------------- */
 
-/* Every signal that records is blocked in our handlers: nothing need be blocked here. */
+/* Our handlers block every signal whose handler records, so this need not block any. */
 static void record_code(struct recorder_thread *t, struct values_thread *v, uint32_t index)
 {
     const struct values_code *c = &values_table.codes[index];
@@ -242,8 +244,9 @@ void values_images_changed(void)
 {
 }
 
-void values_thread_end(struct preload_thread *pt)
+void values_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     (void)pt;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * timeout alarms: a kernel timer per armed alarm and thread, whose signal goes to that very thread. */
+ * timeout alarms: a kernel timer for each armed alarm and thread, which signals that thread
+ * only. */
 #include "preload/count/counting.h"
 
 #include "base/log.h"
@@ -22,7 +23,7 @@ void timers_begin(struct preload_thread *pt, void *memory)
     pt->timer_count = (uint32_t)(timers_room() / sizeof *pt->timers);
 }
 
-/* Once a process: the alarm will not fire, and that must not pass unseen. */
+/* Logged once in a process: the alarm will not fire, and the user must know it. */
 static void timer_failed(void)
 {
     static _Atomic bool said;
@@ -85,14 +86,16 @@ void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm)
         counting_disarmed(pt, alarm);
 }
 
-void timers_thread_end(struct preload_thread *pt)
+void timers_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     for (uint32_t i = 0; i < pt->timer_count; i++)
         delete_timer(&pt->timers[i]);
 }
 
-void timers_forget(struct preload_thread *pt)
+void timers_forget(struct recorder_thread *t, struct preload_thread *pt)
 {
+    (void)t;
     for (uint32_t i = 0; i < pt->timer_count; i++)
         pt->timers[i].used = false;
 }
@@ -113,7 +116,7 @@ void trigger_timers(int timer_code)
     triggers_after_hit(pt);
 }
 
-/* Every other thread of the process looks at the automaton again. */
+/* Makes every other thread of the process look at the automaton again. */
 void timers_sync_needed(void *context)
 {
     (void)context;

@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Windows: what a fired alarm opens and closes, per thread and for all, and how other threads follow lazily.
+ * Windows: opens and closes them when alarms fire, in one thread or in all.
  *
- * Recording is one flag per thread. A broadcast edge changes the shared state here and bumps recorder_epoch; each
- * other thread follows when it next asks recorder_active(), writes its own open or close record, and says how
- * late it was. No thread waits for another. */
-#include "preload/affinity.h"
-#include "preload/count/counters.h"
+ * Recording is one flag for each thread. A broadcast edge changes the shared state here and
+ * increments recorder_epoch. Each other thread follows when it next asks recorder_active(): it
+ * writes its own open or close record, which says how late it was. No thread waits for another. */
 #include "preload/count/counting.h"
-#include "preload/libc/images.h"
-#include "preload/memory/memory.h"
-#include "preload/patch/probes.h"
-#include "preload/count/sampling.h"
 #include "preload/window/windows.h"
+
+#include "preload/window/parts.h"
 
 #include "base/sys.h"
 #include "mpi/mpi.h"
 
-/* Shared by all threads, under `lock` (signals blocked by whoever holds it). */
+/* Shared by all threads, under `lock`, whose holder blocks signals. */
 static struct {
     _Atomic uint32_t lock;
     bool bcast_open;
-    bool default_closed; /* a broadcast close has been: later default starts are the thread's own */
-    uint32_t bcast_number; /* of broadcast windows so far: tells them apart */
-    int32_t
-        bcast_ordinal; /* taken by the first thread that opens its row, -1 until then: ordinals stay dense */
-    uint32_t left; /* threads that ended their part of it by themselves and do not record */
+    /* a broadcast close has happened: later default starts are for their own thread only */
+    bool default_closed;
+    uint32_t bcast_number; /* broadcast windows so far; tells them apart */
+    /* taken by the first thread that opens the window, -1 until then, so that ordinals have no
+     * gaps */
+    int32_t bcast_ordinal;
+    uint32_t left; /* threads that left the broadcast window by themselves and do not record */
     uint32_t closes;
-    _Atomic bool alone; /* some thread opened its own window since the last broadcast close */
+    _Atomic bool alone; /* a thread has opened its own window since the last broadcast close */
     struct window_edge opened, closed;
 } windows = {.bcast_ordinal = -1};
 
@@ -54,7 +52,7 @@ static bool anything_is_open(void)
                                   atomic_load(&recorder_stream.header->recording_threads) != 0);
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static int32_t broadcast_ordinal(void)
 {
     if (windows.bcast_ordinal < 0)
@@ -62,54 +60,14 @@ static int32_t broadcast_ordinal(void)
     return windows.bcast_ordinal;
 }
 
-static void emit_cut(struct recorder_thread *t, const struct preload_thread *pt, bool enter)
-{
-    uint32_t cut = (uint32_t)EVENT_FLAG_CUT << 24;
-    uint32_t regions =
-        pt->region_depth < THREAD_REGION_DEPTH ? pt->region_depth : THREAD_REGION_DEPTH;
-    uint32_t functions =
-        pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
-    if (process.options.number[OPT_functions] != OPTION_FUNCTIONS_COMPILED)
-        functions = 0;
-    if (enter) {
-        for (uint32_t i = 0; i < regions; i++)
-            (void)recorder_emit(t, EV_REGION_BEGIN | cut, pt->regions[i], 0);
-        for (uint32_t i = 0; i < functions; i++)
-            (void)recorder_emit(t, EV_FUNCTION_ENTER | cut, pt->functions[i].address, 0);
-        probe_functions_cut(t, true);
-        mpi_cut_enters(t);
-        return;
-    }
-    mpi_cut_leaves(t);
-    probe_functions_cut(t, false);
-    for (uint32_t i = functions; i-- > 0;)
-        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, pt->functions[i].address, 0);
-    for (uint32_t i = regions; i-- > 0;)
-        (void)recorder_emit(t, EV_REGION_END | cut, pt->regions[i], 0);
-}
-
-/* Adds or removes the probes. With thousands of them this takes milliseconds, which count as our
- * own time, outside the window. */
-static void probes_change(struct recorder_thread *t, bool in)
-{
-    uint64_t began = clock_ticks();
-    if (in)
-        probe_window_opened();
-    else
-        probe_window_closed();
-    if (t->row != NULL)
-        t->row->own_ticks += clock_ticks() - began;
-}
-
 static void open_window(struct recorder_thread *t, struct preload_thread *pt, int32_t ordinal,
                         bool bcast, bool firing, const struct window_edge *e)
 {
-    sampling_ready(t, pt);
-    counters_ready(pt);
-    probes_change(t, true);
+    parts_window_prepare(t, pt);
     uint64_t now = clock_ticks();
-    /* A thread that began in a window which was open by then is late from its own begin. One that we have not seen begin
-     * was there before anything was recorded: its row's `started` is when it was first seen. */
+    /* A thread that began while the window was open is late from its own begin on. A thread that we
+     * have not seen begin was there before anything was recorded: its row's `started` is when it
+     * was first seen. */
     bool seen_begin = t->row != NULL && t->row->start_routine != 0;
     uint64_t from = seen_begin && t->row->started > e->clock ? t->row->started : e->clock;
     uint64_t late = firing || now < from ? 0 : now - from;
@@ -123,22 +81,13 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     recorder_set_window(t, ordinal, 1);
     (void)recorder_emit_long(t, EV_WINDOW_OPEN, a, late, more, 1);
     atomic_fetch_add_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
-    affinity_tell(t, pt);
-    images_record(t);
-    pt->function_unseen = pt->function_depth > THREAD_FUNCTION_DEPTH ? pt->function_depth : 0;
-    emit_cut(t, pt, true);
-    sampling_opened(t, pt);
-    counters_opened(t, pt);
-    memory_opened(t);
+    parts_window_opened(t, pt);
 }
 
 static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
                          const struct window_edge *e)
 {
-    memory_closes(t);
-    counters_closed(t, pt);
-    sampling_closes(pt);
-    emit_cut(t, pt, false);
+    parts_window_closes(t, pt);
     uint64_t now = clock_ticks();
     uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
     uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN,
@@ -148,11 +97,11 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
     recorder_set_window(t, STREAM_NO_WINDOW, 0);
     atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
-    probes_change(t, false);
-    sampling_gap(t, pt);
+    parts_window_closed(t, pt);
 }
 
-/* This thread has stopped for itself alone while a broadcast window is open: the next broadcast start is for it too. */
+/* The thread has stopped for itself only while a broadcast window is open: the next broadcast start
+ * is for this thread too. */
 static void leave_broadcast(struct preload_thread *pt)
 {
     lock_windows();
@@ -163,7 +112,7 @@ static void leave_broadcast(struct preload_thread *pt)
     unlock_windows();
 }
 
-/* ... and records again, or has ended. */
+/* The thread records again, or has ended: undoes leave_broadcast(). */
 static void forget_leaving(struct preload_thread *pt)
 {
     if (pt->left_number == 0)
@@ -209,7 +158,8 @@ uint32_t windows_sync(struct recorder_thread *t)
     }
     struct preload_thread *pt = thread_self();
     if (pt == NULL || !recorder_is_on()) {
-        /* For good, unless a start is under way (this is a handler on the thread that makes it): ask again then. */
+        /* Recording is off for good, unless a start is under way (this is a handler on the thread
+         * that makes it): then ask again later. */
         if (atomic_load(&process_start_state) != 1)
             t->epoch = epoch;
         t->recording = 0;
@@ -222,13 +172,14 @@ uint32_t windows_sync(struct recorder_thread *t)
     return t->recording;
 }
 
-/* Threads that compute, and ask for nothing, are to be sampled too, and their accesses recorded: they are told. */
+/* Interrupts the other threads if they are to be sampled or counted, or their accesses recorded: a
+ * thread that computes does not look at the epoch by itself. */
 static void bump_epoch(struct recorder_thread *t)
 {
     uint32_t before = atomic_fetch_add_explicit(&recorder_epoch, 1, memory_order_acq_rel);
     if (t->epoch == before)
         t->epoch = before + 1;
-    if (sampling_is_on() || counters_are_on() || process.memory)
+    if (parts_want_all_threads())
         timers_sync_needed(NULL);
 }
 
@@ -241,7 +192,7 @@ static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt
         open_window(t, pt, next_ordinal(), false, true, e);
         return true;
     }
-    /* Open already: threads that left it get a new one, those in it stay there. */
+    /* It is open already: threads that left it get a new window, those in it stay there. */
     bool fresh = !windows.bcast_open || (!by_default && (!t->recording || windows.left != 0));
     if (fresh) {
         windows.bcast_open = true;
@@ -357,7 +308,8 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t i
     sys_restore_signals(mask);
 }
 
-/* What the thread that forked was in: the child's other threads may be first to open windows there. */
+/* The window of the thread that forked: other threads of the child may be first to open windows
+ * there. */
 static struct {
     struct window_edge opened;
     bool shared;

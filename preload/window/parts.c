@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The table of parts (parts.h), and the walks over it. */
+#include "preload/window/parts.h"
+
+#include "preload/affinity.h"
+#include "preload/count/counters.h"
+#include "preload/count/counting.h"
+#include "preload/count/sampling.h"
+#include "preload/libc/images.h"
+#include "preload/memory/memory.h"
+#include "preload/patch/probes.h"
+#include "preload/values/values.h"
+#include "preload/window/cuts.h"
+#include "preload/window/marks.h"
+
+#if defined(__x86_64__)
+static bool memory_is_traced(void)
+{
+    return process.memory;
+}
+#endif
+
+/* Why this order, from the first to the last:
+ * - counting, totals: a thread's total is read before its counter is closed.
+ * - affinity, images, cuts: these records describe the start of the window; readers of a window's
+ *   other records need them first.
+ * - sampling, values, counters: measure the program, so they start late and stop early.
+ * - memory: sends the thread into instrumented copies. Nothing else of ours may run in a window
+ *   after that.
+ * - probes: patching takes milliseconds. It is the last preparation, so that it delays no other. */
+static const struct part parts[] = {
+    {.name = "counting",
+     .thread_ends = counting_thread_ends,
+     .thread_forked = counting_forked,
+     .hold = counting_hold},
+    {.name = "totals", .thread_ends = totals_end},
+    {.name = "timers", .thread_ends = timers_thread_ends, .thread_forked = timers_forget},
+    {.name = "marks", .process_forked = marks_forked},
+    {.name = "affinity", .window_opened = affinity_tell, .thread_forked = affinity_forked},
+    {.name = "images", .window_opened = images_window_opened, .process_forked = images_forked},
+    {.name = "cuts", .window_opened = cuts_enter, .window_closes = cuts_leave},
+    {.name = "sampling",
+     .wants_all_threads = sampling_is_on,
+     .window_prepare = sampling_ready,
+     .window_opened = sampling_opened,
+     .window_closes = sampling_closes,
+     .window_closed = sampling_gap,
+     .thread_ends = sampling_thread_ends,
+     .thread_forked = sampling_forked,
+     .hold = sampling_hold},
+    {.name = "values", .thread_ends = values_thread_ends, .process_forked = values_forked},
+    {.name = "counters",
+     .wants_all_threads = counters_are_on,
+     .window_prepare = counters_ready,
+     .window_opened = counters_opened,
+     .window_closes = counters_closes,
+     .thread_ends = counters_thread_ends,
+     .thread_forked = counters_thread_ends},
+#if defined(__x86_64__)
+    {.name = "memory",
+     .wants_all_threads = memory_is_traced,
+     .window_opened = memory_opened,
+     .window_closes = memory_closes,
+     .thread_ends = memory_thread_ends,
+     .process_forked = memory_forked},
+#endif
+    {.name = "probes",
+     .window_prepare = probes_window_prepare,
+     .window_closed = probes_window_closed,
+     .process_forked = probes_forked},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+bool parts_want_all_threads(void)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        if (parts[i].wants_all_threads != NULL && parts[i].wants_all_threads())
+            return true;
+    return false;
+}
+
+void parts_window_prepare(struct recorder_thread *t, struct preload_thread *pt)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        if (parts[i].window_prepare != NULL)
+            parts[i].window_prepare(t, pt);
+}
+
+void parts_window_opened(struct recorder_thread *t, struct preload_thread *pt)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        if (parts[i].window_opened != NULL)
+            parts[i].window_opened(t, pt);
+}
+
+void parts_window_closes(struct recorder_thread *t, struct preload_thread *pt)
+{
+    for (unsigned i = PARTS; i-- > 0;)
+        if (parts[i].window_closes != NULL)
+            parts[i].window_closes(t, pt);
+}
+
+void parts_window_closed(struct recorder_thread *t, struct preload_thread *pt)
+{
+    for (unsigned i = PARTS; i-- > 0;)
+        if (parts[i].window_closed != NULL)
+            parts[i].window_closed(t, pt);
+}
+
+void parts_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
+{
+    for (unsigned i = PARTS; i-- > 0;)
+        if (parts[i].thread_ends != NULL)
+            parts[i].thread_ends(t, pt);
+}
+
+void parts_forked(struct recorder_thread *t, struct preload_thread *pt)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        if (parts[i].process_forked != NULL)
+            parts[i].process_forked();
+    for (unsigned i = 0; i < PARTS && pt != NULL; i++)
+        if (parts[i].thread_forked != NULL)
+            parts[i].thread_forked(t, pt);
+}
+
+void parts_hold(struct preload_thread *pt, bool held)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        if (parts[i].hold != NULL)
+            parts[i].hold(pt, held);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The order in which parts of the library are called where windows, threads and forks begin and
+ * end: the real table (preload/window/parts.c), with hooks that write down their names. */
+#include "preload/affinity.h"
+#include "preload/count/counters.h"
+#include "preload/count/counting.h"
+#include "preload/count/sampling.h"
+#include "preload/libc/images.h"
+#include "preload/memory/memory.h"
+#include "preload/patch/probes.h"
+#include "preload/values/values.h"
+#include "preload/window/cuts.h"
+#include "preload/window/marks.h"
+#include "preload/window/parts.h"
+#include "t/tap.h"
+
+#include <string.h>
+
+static char said[1024];
+
+static void say(const char *name)
+{
+    (void)snprintf(said + strlen(said), sizeof said - strlen(said), " %s", name);
+}
+
+#define HOOK(name)                                                                                 \
+    void name(struct recorder_thread *t, struct preload_thread *pt)                                \
+    {                                                                                              \
+        (void)t;                                                                                   \
+        (void)pt;                                                                                  \
+        say(#name);                                                                                \
+    }
+HOOK(affinity_tell)
+HOOK(affinity_forked)
+HOOK(counting_thread_ends)
+HOOK(counting_forked)
+HOOK(counters_ready)
+HOOK(counters_opened)
+HOOK(counters_closes)
+HOOK(counters_thread_ends)
+HOOK(cuts_enter)
+HOOK(cuts_leave)
+HOOK(images_window_opened)
+HOOK(memory_opened)
+HOOK(memory_closes)
+HOOK(memory_thread_ends)
+HOOK(probes_window_prepare)
+HOOK(probes_window_closed)
+HOOK(sampling_ready)
+HOOK(sampling_opened)
+HOOK(sampling_closes)
+HOOK(sampling_gap)
+HOOK(sampling_thread_ends)
+HOOK(sampling_forked)
+HOOK(timers_thread_ends)
+HOOK(timers_forget)
+HOOK(totals_end)
+HOOK(values_thread_ends)
+#define FORKED(name)                                                                               \
+    void name(void)                                                                                \
+    {                                                                                              \
+        say(#name);                                                                                \
+    }
+FORKED(images_forked)
+FORKED(marks_forked)
+FORKED(memory_forked)
+FORKED(probes_forked)
+FORKED(values_forked)
+#define HOLD(name)                                                                                 \
+    void name(struct preload_thread *pt, bool held)                                                \
+    {                                                                                              \
+        (void)pt;                                                                                  \
+        say(held ? #name : "-" #name);                                                             \
+    }
+HOLD(counting_hold)
+HOLD(sampling_hold)
+
+static void check(const char *want, const char *name)
+{
+    (void)is_str(said, want, name);
+    said[0] = '\0';
+}
+
+static bool counts;
+bool counters_are_on(void)
+{
+    return counts;
+}
+bool sampling_is_on(void)
+{
+    return false;
+}
+struct process process;
+
+int main(void)
+{
+    static struct preload_thread pt;
+    static struct recorder_thread t;
+#if defined(__x86_64__)
+#define MEMORY(text) text
+#else
+#define MEMORY(text)
+#endif
+    parts_window_prepare(&t, &pt);
+    check(" sampling_ready counters_ready probes_window_prepare",
+          "patching is the last preparation of a window");
+    parts_window_opened(&t, &pt);
+    check(" affinity_tell images_window_opened cuts_enter sampling_opened "
+          "counters_opened" MEMORY(" memory_opened"),
+          "a window describes itself, then it measures, and memory is traced last");
+    parts_window_closes(&t, &pt);
+    check(MEMORY(" memory_closes") " counters_closes sampling_closes cuts_leave",
+          "at the end of a window memory comes first, and open calls are left last");
+    parts_window_closed(&t, &pt);
+    check(" probes_window_closed sampling_gap", "after it, probes go before samples of gaps begin");
+    parts_thread_ends(&t, &pt);
+    check(MEMORY(" memory_thread_ends") " counters_thread_ends values_thread_ends "
+                                        "sampling_thread_ends timers_thread_ends totals_end "
+                                        "counting_thread_ends",
+          "a thread's total is read before its counter is closed");
+    parts_forked(&t, &pt);
+    check(" marks_forked images_forked values_forked" MEMORY(
+              " memory_forked") " probes_forked counting_forked timers_forget affinity_forked "
+                                "sampling_forked counters_thread_ends",
+          "in the child of fork the process comes before the thread");
+    parts_forked(&t, NULL);
+    check(" marks_forked images_forked values_forked" MEMORY(" memory_forked") " probes_forked",
+          "a thread without a state is left out");
+    parts_hold(&pt, true);
+    parts_hold(&pt, false);
+    check(" counting_hold sampling_hold -counting_hold -sampling_hold",
+          "counters and samplers are held and go on");
+    bool before = parts_want_all_threads();
+    counts = true;
+    ok(!before && parts_want_all_threads(), "one part that wants all threads is enough");
+    return done_testing();
+}
