@@ -8,9 +8,8 @@ const char *const skel_prelude[] = {
     "typedef unsigned char u8;",
     "typedef unsigned short u16;",
     "typedef unsigned u32;",
-    "/* Cut into units (tools/memory/compile/skel_compile.c): they call each other's functions; the first has "
-    "what the host looks for. SKELETON_LIGHT: compiled quickly, "
-    "not to be quick. */",
+    "/* tools/memory/compile cuts a skeleton into units, which call each other's functions. The "
+    "first unit has what the host looks for. SKELETON_LIGHT compiles quickly into slow code. */",
     "#ifdef SKELETON_UNIT",
     "#define INNER __attribute__((visibility(\"hidden\")))",
     "#else",
