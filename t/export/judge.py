@@ -9,13 +9,11 @@ Spans must be balanced and nested, and times must never go back. For each thread
 number of beginnings and the time between beginning and end must be the same.
 
 - FORMAT: chrome, csv, otf2 (the text of otf2-print -G followed by that of otf2-print), ovni.
-- kinds: compares only spans of these kinds (of a run that has lost events, nobody knows the other
-  spans). All spans have to be balanced, and no span of the other kinds may go on where events were
-  lost.
+- kinds: compares only spans of these kinds, since a run that lost events does not tell the others.
+  All spans must be balanced. No span of the other kinds may go on where events were lost.
 - said: what export printed on stderr.
 
-Prints what is wrong and fails; else prints the number of spans.
-"""
+Prints what is wrong and fails; else prints the number of spans."""
 import bisect
 import collections
 import csv

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Prints what a program sees of its signal handlers. The output must be the same with and without
- * the preload. */
+ * Prints what a program sees of its signal handlers, with the preload as without it. */
 #include <errno.h>
 #include <pthread.h>
 #include <poll.h>
@@ -236,8 +235,7 @@ static void *sender(void *signals)
 {
     const int *s = signals;
     for (; *s != 0; s++) {
-        /* Signals arrive one at a time, also on a busy machine. */
-        struct timespec nap = {.tv_nsec = 20000000};
+        struct timespec nap = {.tv_nsec = 20000000}; /* signals arrive one at a time */
         nanosleep(&nap, NULL);
         if (sigqueue(getpid(), *s, (union sigval){.sival_int = *s}) != 0)
             abort(); /* otherwise main would wait for ever */
@@ -293,8 +291,7 @@ static void signal_file(void)
         printf("signalfd %u value %d (%d)\n", info.ssi_signo, info.ssi_int, ++n);
 }
 
-/* Sets a handler for every real-time signal, including the one that the tracer had chosen for
- * itself. */
+/* Sets a handler for every real-time signal, the one that the tracer had chosen included. */
 static uint64_t received;
 static void collect(int signo, siginfo_t *info, void *context)
 {
@@ -316,8 +313,7 @@ static void realtime(void)
     printf("received %jx\n", (uintmax_t)received);
 }
 
-/* Blocks one real-time signal after the other and waits for that signal alone, without a
- * handler. */
+/* Blocks one real-time signal after the other, and waits for it without a handler. */
 static void realtime_wait(void)
 {
     for (int n = SIGRTMIN; n <= SIGRTMAX; n++) {
@@ -389,8 +385,7 @@ static void restarts(void)
             exit(9);
         pid_t child = fork();
         if (child == 0) {
-            /* until the parent sleeps in read() */
-            while (usleep(100000) != 0 || !sleeps(getppid()))
+            while (usleep(100000) != 0 || !sleeps(getppid())) /* until it sleeps in read() */
                 ;
             kill(getppid(), SIGALRM);
             usleep(restart ? 200000 : 5000000);
@@ -419,8 +414,7 @@ static int die(int signo, const char *how)
         abort();
     else if (strcmp(how, "fault") == 0)
         *nowhere = 1;
-    /* a signal that is sent can be ignored, a fault cannot */
-    else if (strcmp(how, "ignored") == 0) {
+    else if (strcmp(how, "ignored") == 0) { /* a fault cannot be ignored */
         signal(signo, SIG_IGN);
         raise(signo);
         printf("ignored\n");

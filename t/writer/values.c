@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Captured values on their way from the stream to the rank file: counted exactly while the lists
- * have room, in bounded memory beyond that, whatever happens to the plug-in's process or the
- * writer. A copy of this program stands in for regtrace-vprofiler. */
+ * Captured values, from the stream to the rank file: exact counts while the lists have room, bounded
+ * memory beyond that, plug-ins and writers that die. A copy of this program is the vprofiler. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "t/writer/value_records.h"
@@ -141,8 +140,7 @@ static uint64_t entries_of(struct rt_rank *rank, uint32_t number)
     return n;
 }
 
-/* Recovers with a copy of this program: recover looks for regtrace-vprofiler beside the running
- * program. */
+/* Recovers with a copy of this program: recover finds regtrace-vprofiler beside itself. */
 static int recover_elsewhere(const char *dir)
 {
     char program[PATH_MAX];
@@ -363,8 +361,7 @@ static void test_failing(void)
 
 enum { LONG_SAMPLES = 16000 };
 
-/* Emits some 500 KiB in 2 s, to a stream of 4 MiB: no chunk is given back before a snapshot has
- * it. */
+/* Emits some 500 KiB in 2 s, to a stream of 4 MiB: a snapshot has each chunk that is returned. */
 static void slow_values(struct fixture *f, struct producer *p)
 {
     (void)p;

@@ -335,6 +335,32 @@ static bool nothing_recorded(const struct patient *p)
             !drain_has_events(&p->drain, true));
 }
 
+/* Writes the complete file as `fresh` and moves it to `path`. */
+static void complete(struct patient *p, const char *fresh, const char *path)
+{
+    struct rt_error e = {{0}};
+    struct rt_recovered *result = p->result;
+    int rc = write_new(p, fresh, &e);
+    bool last;
+    if (rc == 0 && rename(fresh, path) != 0) {
+        rc = -errno;
+        rt_error_set(&e, "cannot rename %s: %s", fresh, strerror(-rc));
+    }
+    if (rc != 0) {
+        (void)unlink(fresh);
+        fail(result, e.text);
+        return;
+    }
+    result->result = p->has_stream ? RT_RECOVER_DONE : RT_RECOVER_STREAM_GONE;
+    if (!p->has_stream)
+        tell_stream_gone(p);
+    old_rows_tell(&p->rows, result->text, sizeof result->text);
+    finish_stream(p);
+    old_values_done(&p->drain, result->text, sizeof result->text);
+    verify_note(&p->claim);
+    (void)!claim_finish(&p->claim, CLAIM_RECOVERED, p->file.written, &last);
+}
+
 /* Recovers one process. Returns false if there was nothing to recover and nothing to report. */
 static bool recover_one(struct recovery *r, const struct claim *c, struct rt_recovered *result)
 {
@@ -373,28 +399,10 @@ static bool recover_one(struct recovery *r, const struct claim *c, struct rt_rec
         fail(result,
              "neither a file nor its stream is left (the node was rebooted, or both were deleted)");
         claim_withdraw(&p.claim);
+        close_patient(&p);
         return true;
     }
-    e.text[0] = '\0';
-    int rc = write_new(&p, fresh, &e);
-    bool last;
-    if (rc == 0 && rename(fresh, path) != 0) {
-        rc = -errno;
-        rt_error_set(&e, "cannot rename %s: %s", fresh, strerror(-rc));
-    }
-    if (rc != 0) {
-        (void)unlink(fresh);
-        fail(result, e.text);
-    } else {
-        result->result = p.has_stream ? RT_RECOVER_DONE : RT_RECOVER_STREAM_GONE;
-        if (!p.has_stream)
-            tell_stream_gone(&p);
-        old_rows_tell(&p.rows, result->text, sizeof result->text);
-        finish_stream(&p);
-        old_values_done(&p.drain, result->text, sizeof result->text);
-        verify_note(&p.claim);
-        (void)!claim_finish(&p.claim, CLAIM_RECOVERED, p.file.written, &last);
-    }
+    complete(&p, fresh, path);
     close_patient(&p);
     return true;
 }
