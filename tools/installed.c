@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the toolkit's own parts relative to this program, installed or in a build tree. */
 #include "base/toolkit/beside.h"
-#include "tools/run/run.h"
+#include "tools/installed.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  * Opens a run for reading: waits for writers that are still closing, and builds regtrace.h5 if it
  * is missing. */
 #include "base/clock.h"
-#include "tools/report/report.h"
+#include "tools/open.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include "tools/messages/messages.h"
 #include "tools/streams/parts.h"
 #include "tools/output.h"
-#include "tools/report/report.h"
+#include "tools/open.h"
 
 #include <string.h>
 

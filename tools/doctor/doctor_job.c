@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tests whether the main job works: library, loader, writer, a real recording read back. Also looks
  * for MPI and Python. */
+#include "tools/installed.h"
 #include "tools/doctor/doctor.h"
 #include "writer/writer.h"
 

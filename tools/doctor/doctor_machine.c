@@ -2,6 +2,7 @@
  * Tests what this machine allows: memory file system, clocks, counters, limits, containers. */
 #include "base/clock.h"
 #include "pmu/pmu.h"
+#include "tools/installed.h"
 #include "tools/doctor/doctor.h"
 
 #include <errno.h>

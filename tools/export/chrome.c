@@ -2,7 +2,7 @@
  * Writes a run as the JSON trace events that chrome://tracing and Perfetto open ("Trace Event
  * Format", the JSON object form): B and E for spans, C for counters, i for points, s and f for
  * messages, M for names; one event a line. */
-#include "tools/dump/describe.h"
+#include "tools/describe.h"
 #include "tools/export/export.h"
 #include "tools/json.h"
 

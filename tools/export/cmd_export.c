@@ -3,7 +3,7 @@
 #include "tools/streams/parts.h"
 #include "tools/export/export.h"
 #include "tools/output.h"
-#include "tools/report/report.h"
+#include "tools/open.h"
 
 #include <errno.h>
 #include <inttypes.h>

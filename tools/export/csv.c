@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes events as comma-separated values (RFC 4180, lines ended by LF): one line an event, as it
  * was recorded. */
-#include "tools/dump/describe.h"
+#include "tools/describe.h"
 #include "tools/export/export.h"
 #include "tools/json.h"
 

@@ -11,7 +11,7 @@
 
 #include "tools/channels/functions.h"
 #include "tools/channels/names.h"
-#include "tools/paraver/shares.h"
+#include "tools/streams/shares.h"
 #include "tools/streams/streams.h"
 #include "tools/export/messages.h"
 #include "tools/tools.h"

@@ -2,6 +2,7 @@
  * `regtrace skel`: program skeletons. regtrace-skel does the analysis: it is a separate program
  * beside the library because it contains a disassembler. */
 #include "base/toolkit/beside.h"
+#include "tools/installed.h"
 #include "tools/run/run.h"
 #include "tools/memory/skel.h"
 

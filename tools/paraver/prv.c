@@ -6,7 +6,7 @@
 #include "tools/messages/by_send.h"
 #include "tools/streams/parts.h"
 #include "tools/paraver/prv_lines.h"
-#include "tools/paraver/shares.h"
+#include "tools/streams/shares.h"
 #include "tools/channels/tape.h"
 
 #include <errno.h>

@@ -227,20 +227,6 @@ void report_print_windows(FILE *out, const struct report *r, bool all);
 void report_instructions_print(FILE *out, const struct report *r, bool all);
 void report_print_json(FILE *out, const struct report *r, const struct report_estimate *estimate);
 
-/* --- opening a run, for several subcommands: open.c ------------------------------------------- */
-
-/* Opens a run. Waits up to wait_seconds for files whose process is gone but whose writer still
- * lives. Builds regtrace.h5 if it is missing and all files are closed. Returns NULL after printing
- * a message on failure. */
-struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wait_seconds);
-
-/* Returns the start of the earliest thread of a run, in ns of CLOCK_MONOTONIC on the node of rank
- * 0; 0: unknown. */
-int64_t tool_run_origin(const struct rt_run *run);
-
-/* Returns true if the traced process of this file still runs, on this host. */
-bool tool_process_alive(const struct rt_rank_info *info);
-
 /* --- functions of the program: report_functions.c --------------------------------------------- */
 
 /* Open calls of one thread, while its events are read in order. */

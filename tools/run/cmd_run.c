@@ -4,6 +4,8 @@
 #include "base/toolkit/beside.h"
 #include "controller/controller.h"
 #include "pmu/pmu.h"
+#include "tools/child.h"
+#include "tools/installed.h"
 #include "tools/run/run.h"
 
 #include <errno.h>

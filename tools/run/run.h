@@ -66,21 +66,6 @@ unsigned launcher_ranks(int count, char *const *words);
 char **launcher_command(enum launcher_kind kind, int count, char **words, const char *preload,
                         const char *const *names);
 
-/* --- our own parts: installed.c --------------------------------------------------------------- */
-
-/* Finds the absolute path of libregtrace.so: REGTRACE_LIBRARY, or else relative to this program
- * (installed or in a build tree). Returns 0, or -errno with the places that were tried. */
-RT_MUST_CHECK int installed_library(char out[PATH_MAX], struct rt_error *e);
-
-/* Finds the absolute path of regtrace-writer: `wanted` (option -writer), or else relative to the
- * library, as the library itself does. Returns 0, or -errno with the text. */
-RT_MUST_CHECK int installed_writer(char out[PATH_MAX], const char *library, const char *wanted,
-                                   struct rt_error *e);
-
-/* Finds the absolute path of regtrace-events, which knows the names of counted events. Returns
- * false if it is not there. */
-bool installed_events(char out[PATH_MAX]);
-
 /* --- chains and counters: control.c ----------------------------------------------------------- */
 
 /* Parses all chains of these options. Unless `only_language`, also checks that this build has the
@@ -109,19 +94,6 @@ const char *run_event_codes(const struct identity *id);
 
 /* Returns true if the line of the log ends with a warning that run_parse_chains() has printed. */
 bool run_has_said(const char *line);
-
-/* --- the child: child.c ----------------------------------------------------------------------- */
-
-/* Waits for a child of ours whose exit status does not matter. */
-void child_wait_quietly(int pid);
-
-/* Runs the command as a child and passes signals on to it. Returns its wait status, or -errno if it
- * could not start. */
-int child_run(const char *path, char *const *command);
-
-/* Ends this process as the child ended: with its exit code, or by its signal without a second core
- * file. */
-_Noreturn void child_end_as(int status);
 
 /* --- the end of a run: run_end.c -------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Asks the plug-in how to write values: runs regtrace-vprofiler --format, which answers each
  * question by a line, and gives it up when it fails. */
-#include "tools/run/run.h"
+#include "tools/child.h"
+#include "tools/installed.h"
 #include "tools/values/values.h"
 
 #include "base/toolkit/beside.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Decodes the payload of an event into named fields, by its code, for `regtrace dump`. */
-#ifndef REGTRACE_TOOLS_DUMP_DESCRIBE_H
-#define REGTRACE_TOOLS_DUMP_DESCRIBE_H
+#ifndef REGTRACE_TOOLS_DESCRIBE_H
+#define REGTRACE_TOOLS_DESCRIBE_H
 
 #include "writer/writer.h"
 

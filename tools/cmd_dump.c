@@ -2,9 +2,9 @@
  * `regtrace dump`: prints every event as a line of text or of JSON, in the order of time, rank by
  * rank. */
 #include "tools/addresses.h"
-#include "tools/dump/describe.h"
+#include "tools/describe.h"
 #include "tools/json.h"
-#include "tools/report/report.h"
+#include "tools/open.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -6,8 +6,8 @@
  *
  * A process that is alone has no share and writes everything; share_close(), share_is_own() and
  * share_next() take NULL. */
-#ifndef REGTRACE_TOOLS_PARAVER_SHARES_H
-#define REGTRACE_TOOLS_PARAVER_SHARES_H
+#ifndef REGTRACE_TOOLS_STREAMS_SHARES_H
+#define REGTRACE_TOOLS_STREAMS_SHARES_H
 
 #include "base/error.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Implements shares of a text: each process writes a file of lines and a table of its blocks; the
  * first process joins them. */
-#include "tools/paraver/shares.h"
+#include "tools/streams/shares.h"
 
 #include "base/sys.h"
 #include "tools/streams/grown.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Decodes the payload words of events; base/format/event_table.def defines their meaning. */
-#include "tools/dump/describe.h"
+#include "tools/describe.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Children of the command: the traced program, and helpers. */
+#ifndef REGTRACE_TOOLS_CHILD_H
+#define REGTRACE_TOOLS_CHILD_H
+
+/* Waits for a child of ours whose exit status does not matter. */
+void child_wait_quietly(int pid);
+
+/* Runs the command as a child and passes signals on to it. Returns its wait status, or -errno if it
+ * could not start. */
+int child_run(const char *path, char *const *command);
+
+/* Ends this process as the child ended: with its exit code, or by its signal without a second core
+ * file. */
+_Noreturn void child_end_as(int status);
+
+#endif
