@@ -12,14 +12,44 @@ preload:base preload:controller preload:pmu preload:isa preload:mpi preload:shar
 tools:base tools:controller tools:pmu tools:isa tools:writer'
 public='controller/controller.h pmu/pmu.h isa/isa.h mpi/mpi.h writer/writer.h share/include/regtrace.h'
 
+# The rooms (folder and sub-folders) that each room of the same folder may include. A sub-folder may
+# include the folders that it lies in, except in isa/, and a folder the models below it.
+# The rooms of preload/ still include each other freely.
+rooms='base:base/format
+isa/decode:isa/image isa/flow:isa/decode isa/plan:isa isa/plan:isa/image isa/plan:isa/decode isa/values:isa/decode
+isa/memory:isa/decode isa/memory:isa/plan isa/memory:isa/memory/copy isa/memory:isa/memory/source isa/memory:isa/memory/replay
+isa/memory/ir:isa/decode isa/memory/ir:isa/memory/copy
+isa/memory/copy:isa/decode isa/memory/copy:isa/memory/ir isa/memory/copy:isa/memory/source isa/memory/copy:isa/memory/replay
+isa/memory/source:isa/memory/ir
+writer:writer/file writer:writer/read writer:writer/repair writer:writer/values
+writer/file:writer/read writer/read:writer/file writer/values:writer/file
+writer/repair:writer/file writer/repair:writer/read
+tools:tools/streams tools/messages:tools/streams
+tools/channels:tools/messages tools/channels:tools/streams tools/channels/mpi:tools/streams
+tools/paraver:tools/channels tools/paraver:tools/messages tools/paraver:tools/streams
+tools/export:tools/channels tools/export:tools/messages tools/export:tools/streams
+tools/timeline:tools/channels tools/timeline:tools/messages tools/timeline:tools/streams
+tools/timeline:tools/timeline/picture
+tools/report:tools/messages tools/values:tools/report
+tools/doctor:tools/run tools/memory:tools/run
+tools/memory:tools/memory/compile tools/memory:tools/memory/stats tools/split:tools/memory/compile'
+
 # faults FILE...: prints each include that is not allowed, one a line.
 faults() {
-    awk -v allowed=" ${allowed//$'\n'/ } " -v public=" $public " '
-        FNR == 1 { from = FILENAME; sub("/.*", "", from) }
+    awk -v allowed=" ${allowed//$'\n'/ } " -v public=" $public " -v rooms=" ${rooms//$'\n'/ } " '
+        # Is the header of that room for this file?
+        function is_near(room, to) {
+            return room == to || index(rooms, " " room ":" to " ") != 0 || room ~ "^preload" ||
+                   (room !~ "^isa/[a-z]*$" && index(room, to "/") == 1) ||
+                   (room == "tools/channels" && index(to, room "/") == 1)
+        }
+        FNR == 1 { from = room = FILENAME; sub("/.*", "", from); sub("/[^/]*$", "", room) }
         /^[ \t]*#[ \t]*include[ \t]*"/ {
             split($0, quoted, "\"")
             to = quoted[2]; header = to
             if (!sub("/.*", "", to)) { print FILENAME ":" FNR ": \"" header "\" does not name its folder"; next }
+            place = header; sub("/[^/]*$", "", place)
+            if (from == to && !is_near(room, place)) print FILENAME ":" FNR ": " room " may not include " header
             if (from == "t" || from == to) next
             if (index(allowed, " " from ":" to " ") == 0)
                 # Headers that the build generates from a folder lie in that folder too.
@@ -38,7 +68,13 @@ isnt "${#sources[@]}" 0 "there are sources to look at"
 is "$(faults "${sources[@]}")" "" "${#sources[@]} sources include what their folder may"
 
 # Test the check itself: it must find each wrong edge and accept right ones.
-cd "$T" && mkdir -p base controller mpi writer preload tools
+cd "$T" && mkdir -p base controller mpi writer preload tools/report tools/values tools/channels/mpi isa/image isa/decode
+printf '#include "tools/values/values.h"\n' >tools/report/a.c
+printf '#include "isa/decode/decode.h"\n' >isa/image/a.c
+printf '#include "isa/isa.h"\n' >isa/image/b.c
+printf '#include "tools/report/report.h"\n' >tools/b.c
+printf '#include "tools/channels/models.h"\n#include "tools/tools.h"\n#include "tools/streams/grown.h"\n' >tools/channels/mpi/right.c
+printf '#include "isa/image/image.h"\n' >isa/decode/right.c
 printf '#include "mpi/mpi.h"\n' >base/a.c
 printf '#include "preload/preload.h"\n' >mpi/a.c
 printf '#include "mpi/mpi.h"\n' >writer/a.c
@@ -47,8 +83,8 @@ printf '#include <hdf5.h>\n' >tools/a.c
 printf '#  include <mpi.h>\n' >mpi/b.c
 printf '#include "nofolder.h"\n' >mpi/c.c
 printf '#include "controller/controller.h"\n#include "base/any.h"\n#include "mpi/private.h"\n' >mpi/right.c
-for f in base/a.c mpi/a.c writer/a.c preload/a.c tools/a.c mpi/b.c mpi/c.c; do
+for f in base/a.c mpi/a.c writer/a.c preload/a.c tools/a.c mpi/b.c mpi/c.c tools/report/a.c isa/image/a.c isa/image/b.c tools/b.c; do
     like "$(faults $f)" "^$f:1: " "finds the wrong include in $f"
 done
-is "$(faults mpi/right.c)" "" "accepts right ones"
+is "$(faults mpi/right.c tools/channels/mpi/right.c isa/decode/right.c)" "" "accepts right ones"
 done_testing
