@@ -51,8 +51,8 @@ def c_wrapper(f):
                       before_free + [f"int result = {real};"] + after_free +
                       [f"mpi_close(t, depth, {number});", "return result;"]) + "}\n\n"
 
-    # Nested calls, and those of threads whose instructions are counted, are rare: the way of the outermost ones has its depth as
-    # a constant.
+    # Nested calls, and calls of threads whose instructions are counted, are rare. So the path of
+    # outermost calls has its depth as a constant.
     origin, origin_here = "struct mpi_origin from", "MPI_ORIGIN()"
     if n:
         origin, origin_here = origin + ", ", origin_here + ", "

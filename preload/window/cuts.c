@@ -12,7 +12,7 @@ static uint32_t open_regions(const struct preload_thread *pt)
     return pt->region_depth < THREAD_REGION_DEPTH ? pt->region_depth : THREAD_REGION_DEPTH;
 }
 
-/* Functions of a program compiled with -finstrument-functions; 0 if the run does not record them. */
+/* Functions of a program compiled with -finstrument-functions; 0: the run does not record them. */
 static uint32_t open_functions(const struct preload_thread *pt)
 {
     if (process.options.number[OPT_functions] != OPTION_FUNCTIONS_COMPILED)

@@ -24,7 +24,7 @@ struct part {
     part_hook *thread_ends;
     part_hook *thread_forked;     /* in the child of fork, for the thread that forked */
     void (*process_forked)(void); /* in the child of fork, before any thread_forked */
-    /* Stops (held) what interrupts the thread after a period, or goes on with it. pt may be NULL. */
+    /* Stops what interrupts the thread after a period (held), or continues it. pt may be NULL. */
     void (*hold)(struct preload_thread *pt, bool held);
 };
 

@@ -21,7 +21,7 @@ except ImportError as missing:
     sys.exit(f"mpi_profile: {sys.executable} has no {missing.name}: install python3-h5py, python3-pandas and python3-matplotlib, or "
              "run this script with a Python that has them, perhaps /usr/bin/python3")  # fmt: skip
 
-# Okabe and Ito's colours, told apart also by readers who see few of them; grey is the rest.
+# Okabe and Ito's palette, which colour-blind readers can tell apart too; grey shows the rest.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"]
 REST = "#BBBBBB"
 
@@ -36,9 +36,15 @@ def arguments():
 
 
 def profile(run, window):
-    """(seconds in MPI: a row per rank, a column per function, largest first; calls; seconds in windows per rank)."""
+    """Returns (times, counts, inside) of outermost MPI calls in the ranks' own processes.
+
+    times: seconds in MPI, a row per rank, a column per function, the largest sum first.
+    counts: number of calls by function.
+    inside: seconds in windows by rank, summed over the threads that call MPI.
+    """
     calls = run.mpi_calls(window=window)
-    calls = calls[(calls["depth"] == 0) & (calls["process"] == 0)]  # calls made inside calls are in their time
+    # The time of an outermost call includes that of the calls made inside it.
+    calls = calls[(calls["depth"] == 0) & (calls["process"] == 0)]
     ranks = sorted(run.ranks["rank"].unique())
     times = calls.pivot_table(index="rank", columns="function", values="duration_ns", aggfunc="sum", observed=True)
     times = times.reindex(ranks).fillna(0.0) / 1e9
@@ -51,7 +57,10 @@ def profile(run, window):
 
 
 def table(times, counts, inside):
-    """What the plot shows, in numbers. Imbalance: the slowest rank's time over the mean of all ranks."""
+    """Returns the numbers of the plot as text.
+
+    imbalance: the slowest rank's time divided by the mean of all ranks.
+    """
     rows = pd.DataFrame({
         "calls": counts.reindex(times.columns),
         "total_s": times.sum(),
@@ -77,7 +86,7 @@ def unit_of(seconds):
 
 
 def draw_ranks(axes, times, top):
-    """A bar per rank, the functions on top of each other."""
+    """Draws a bar per rank, with the functions stacked."""
     shown = list(times.columns[:top])
     stack = [(name, times[name], COLOURS[i]) for i, name in enumerate(shown)]
     if len(times.columns) > len(shown):
@@ -104,7 +113,7 @@ def draw_ranks(axes, times, top):
 
 
 def draw_functions(axes, times, top):
-    """The mean over the ranks of each function, and from the fastest rank to the slowest."""
+    """Draws each function's mean over ranks, and its range from the fastest rank to the slowest."""
     shown = times[times.columns[:top]]
     unit, factor = unit_of(shown.max().max())
     y = np.arange(shown.shape[1])[::-1]

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A simulator behind a pipe: misses of a direct-mapped cache of 32 KiB in each window of each thread.
+ * Example of a simulator that reads memory accesses from a pipe: counts the misses of a
+ * direct-mapped cache of 32 KiB in each window of each thread.
  *
- *     cc -O2 -o skel_cache skel_cache.c && regtrace skel replay -format binary RUN | ./skel_cache */
+ *     cc -O2 -o skel_cache skel_cache.c
+ *     regtrace skel replay -format binary RUN | ./skel_cache */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 struct record {
     uint64_t pc, address;
     uint32_t bytes;
-    uint8_t kind; /* R, W, M: an access; H: head; S, C, E: a stretch begins, goes on, ends */
+    uint8_t kind; /* R, W, M: access; H: header; S, C, E: segment begins, continues, ends */
     uint8_t zero[3];
 };
 
@@ -23,7 +25,7 @@ int main(void)
     int32_t whose[4] = {0}; /* rank, pid, thread, window */
     for (size_t n; (n = fread(list, sizeof *list, 4096, stdin)) > 0;)
         for (const struct record *r = list; r < list + n; r++) {
-            uint64_t line = r->address / LINE + 1; /* 0: an empty place */
+            uint64_t line = r->address / LINE + 1; /* 0: an empty line */
             if (r->kind == 'H' && (memcmp(&r->pc, "RTACCESS", 8) != 0 || r->address != 1))
                 return fprintf(stderr, "another version of the format\n"), 1;
             if (r->kind == 'S' || r->kind == 'C')

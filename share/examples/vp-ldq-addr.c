@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The example value profiler of DCPI's manual, line for line: it captures the effective addresses of all loads of 64 bits.
+ * The example value profiler of DCPI's manual, line for line: it captures the effective addresses
+ * of all 64-bit loads.
  *
  *     cc -shared -fPIC -o vp-ldq-addr.so vp-ldq-addr.c -lregtrace-trace
  *     regtrace run -values ./vp-ldq-addr.so PROGRAM
  *
- * What differs: ldq and ldq_u are a mov that loads; an address on x86-64 is more than a register and a displacement, and mov may overwrite
- * that register, so the address itself is captured, before the instruction. */
+ * Two things differ. A mov that loads takes the place of ldq and ldq_u. And it captures the address
+ * itself, before the instruction: on x86-64 an address is more than a register and a displacement,
+ * and mov may overwrite that register. */
 #include <stdio.h>
 #include <stdlib.h>
 

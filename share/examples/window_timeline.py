@@ -22,7 +22,7 @@ except ImportError as missing:
     sys.exit(f"window_timeline: {sys.executable} has no {missing.name}: install python3-h5py, python3-pandas and python3-matplotlib, or "
              "run this script with a Python that has them, perhaps /usr/bin/python3")  # fmt: skip
 
-# Okabe and Ito's colours, told apart also by readers who see few of them; grey is the rest.
+# Okabe and Ito's palette, which colour-blind readers can tell apart too; grey shows the rest.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"]
 REST = "#888888"
 WINDOW = "#E4E8EE"
@@ -47,7 +47,10 @@ def unit_of(ns):
 
 
 def bars(begin, end, row, low, high):
-    """Corners of rectangles, for one PolyCollection: thousands of patches would take minutes."""
+    """Returns the corners of n rectangles, shape (n, 4, 2).
+
+    They are for one PolyCollection: thousands of patches would take minutes.
+    """
     corners = np.empty((len(begin), 4, 2))
     corners[:, 0, 0] = corners[:, 1, 0] = begin
     corners[:, 2, 0] = corners[:, 3, 0] = end
@@ -57,7 +60,10 @@ def bars(begin, end, row, low, high):
 
 
 def lines_of(windows, calls, every_thread):
-    """The lines of the plot, one a thread, by their place from the top."""
+    """Chooses the lines of the plot, one per thread.
+
+    Returns ({(rank, process, thread): place from the top}, labels, title of the axis).
+    """
     keys = ["rank", "process", "thread"]
     used = windows[keys] if every_thread or len(calls) == 0 else calls[keys]
     used = used.drop_duplicates().sort_values(keys)
@@ -91,8 +97,8 @@ def draw(axes, windows, calls, options):
         some = calls[calls["function"].isin(names)]
         corners = bars((some["begin_ns"].to_numpy() - start) / size, (some["end_ns"].to_numpy() - start) / size,
                        places(some, place), -0.32, 0.32)  # fmt: skip
-        # A hairline of the same colour keeps calls visible that are shorter than a dot, unless a function in
-        # which more time is spent has the place.
+        # A hairline of the same colour keeps calls visible that are shorter than a pixel. A
+        # function with more time in all is drawn on top.
         axes.add_collection(PolyCollection(corners, facecolors=colour, edgecolors=colour, linewidths=0.15, zorder=20 - i))
         legend.append(Patch(facecolor=colour, label=label))
     axes.set_xlim(0, (last - start) / size * 1.002)

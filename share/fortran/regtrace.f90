@@ -1,15 +1,17 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-!> The named calls of regtrace.h for Fortran: compile this file with the program, then `use regtrace`.
+!> Provides the named calls of regtrace.h for Fortran. Compile this file with the program, then:
 !!
 !!     use regtrace
-!!     call regtrace_region_begin('solve')        ! fires pcontrol:solve and, in windows, pushes a region
-!!     call regtrace_region_end('solve')          ! pops it and fires pcontrol:end=solve
-!!     call regtrace_start(.true.)                ! a window for every thread; without an argument: this one's
+!!     call regtrace_region_begin('solve')  ! fires pcontrol:solve; in windows, pushes a region
+!!     call regtrace_region_end('solve')    ! pops it and fires pcontrol:end=solve
+!!     call regtrace_start(.true.)          ! every thread; without an argument, the calling thread
 !!     call regtrace_mark_set(1, 42)
 !!
-!! No library to link: the calls look once for what libregtrace.so brings when it is preloaded, and do nothing where it is
-!! not there. (The C library's dlsym is needed: before glibc 2.34 link with -ldl.) Trailing blanks of names do not
-!! count. Works from mpif.h, `use mpi` and `use mpi_f08` programs alike. What each does: regtrace.h, tutorial.md.
+!! There is no library to link: the first call looks the functions up in libregtrace.so, which is
+!! there if it is preloaded; otherwise all calls do nothing. (The lookup needs the C library's
+!! dlsym: before glibc 2.34 link with -ldl.) Trailing blanks of names do not count. The module works
+!! in programs with mpif.h, `use mpi` and `use mpi_f08`. regtrace.h and tutorial.md say what each
+!! call does.
 module regtrace
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_procpointer, c_funptr, c_int, c_long, &
       c_null_char, c_null_funptr, c_null_ptr, c_ptr
@@ -24,7 +26,7 @@ module regtrace
   !> Flags of regtrace_mark_type.
   integer, parameter, public :: REGTRACE_MARK_SINGLE = 0, REGTRACE_MARK_STACK = 1
 
-  !> Events for regtrace_fire, and its thread argument for the calling thread.
+  !> Events of regtrace_fire, and its argument `thread` for the calling thread.
   integer, parameter, public :: REGTRACE_THIS_THREAD = -1
   integer, parameter, public :: REGTRACE_EVENT_START = 0, REGTRACE_EVENT_STOP = 1, REGTRACE_EVENT_PRECOND = 2, &
       REGTRACE_EVENT_THREADID = 3, REGTRACE_EVENT_WARMUP_START = 4, REGTRACE_EVENT_WARMUP_STOP = 5, &
@@ -86,8 +88,8 @@ module regtrace
     end function
   end interface
 
-  ! A weak symbol is nothing Fortran knows, so the functions are looked up by name, all at the first call. Threads that
-  ! come here at the same time write the same values.
+  ! Fortran has no weak symbols, so the first call looks up all functions by name. Threads that do
+  ! so at the same time write the same values.
   integer, parameter :: START = 1, STOP_ = 2, REGION_BEGIN = 3, REGION_END = 4, MARK_TYPE = 5, MARK_LABEL = 6, &
       MARK_PUSH = 7, MARK_POP = 8, MARK_SET = 9, FIRE = 10
   character(len=12), parameter :: names(10) = [character(len=12) :: 'start', 'stop', 'region_begin', 'region_end', &
@@ -97,7 +99,7 @@ module regtrace
 
 contains
 
-  !> True where the library is preloaded.
+  !> Returns whether libregtrace.so is preloaded.
   logical function regtrace_is_loaded()
     regtrace_is_loaded = found(START)
   end function
@@ -126,19 +128,20 @@ contains
     call f(merge(1_c_int, 0_c_int, everywhere))
   end subroutine
 
-  !> Open a window: for the calling thread, or for every thread of the process.
+  !> Opens a window of the calling thread or, if bcast is true, of every thread of the process.
   subroutine regtrace_start(bcast)
     logical, intent(in), optional :: bcast
     call edge(START, bcast)
   end subroutine
 
-  !> Close it.
+  !> Closes it, in the same way.
   subroutine regtrace_stop(bcast)
     logical, intent(in), optional :: bcast
     call edge(STOP_, bcast)
   end subroutine
 
-  !> Fire an event of the control language in a thread; with bcast, for every thread of the process.
+  !> Fires an event of the control language in a thread, by default the calling one; if bcast is
+  !! true, for every thread of the process.
   subroutine regtrace_fire(event, thread, bcast)
     integer, intent(in) :: event
     integer, intent(in), optional :: thread
@@ -164,18 +167,19 @@ contains
     call f(name(1:len_trim(name)) // c_null_char)
   end subroutine
 
-  !> Begin a named region: fires pcontrol:NAME and, in windows, pushes NAME.
+  !> Begins a named region: fires pcontrol:NAME and, in windows, pushes NAME.
   subroutine regtrace_region_begin(name)
     character(len=*), intent(in) :: name
     call region(REGION_BEGIN, name)
   end subroutine
 
+  !> Ends a named region: in windows, pops it; fires pcontrol:end=NAME.
   subroutine regtrace_region_end(name)
     character(len=*), intent(in) :: name
     call region(REGION_END, name)
   end subroutine
 
-  !> Name a type of marks, 0 to 99; flags: REGTRACE_MARK_SINGLE or REGTRACE_MARK_STACK.
+  !> Names a type of marks, 0 to 99. flags: REGTRACE_MARK_SINGLE or REGTRACE_MARK_STACK.
   subroutine regtrace_mark_type(type, flags, title)
     integer, intent(in) :: type, flags
     character(len=*), intent(in) :: title

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Named calls for programs that want to steer or mark their own trace (C and C++).
+ * Declares the named calls with which a C or C++ program steers or marks its own trace.
  *
- * No library to link: every function is a weak symbol that libregtrace.so defines when it is preloaded. Without it
- * the calls do nothing (a load and a test each), in static programs too. Fortran: `use regtrace` from regtrace.f90.
- * All are thread-safe, async-signal-safe and change nothing in the program. C90 and C++98 can include this. */
+ * There is no library to link: every function is a weak symbol that libregtrace.so defines if it is
+ * preloaded. Otherwise a call does nothing and costs a load and a test, in static programs too.
+ * Fortran programs compile regtrace.f90 and `use regtrace`.
+ *
+ * All functions are thread-safe and async-signal-safe, and change nothing in the program. C90 and
+ * C++98 can include this header. */
 #ifndef REGTRACE_H
 #define REGTRACE_H
 
@@ -12,17 +15,23 @@ extern "C" {
 #endif
 
 #pragma GCC visibility push(default)
-/* Open (close) a window for the calling thread; bcast != 0: for every thread of the process. A start inside a window
- * and a stop outside one change nothing and are recorded as ignored; a start for all while some threads record opens a
- * window for the others. From gdb: `call (void)regtrace_start(1)`. */
+/* Opens (closes) a window of the calling thread or, with bcast != 0, of every thread of the
+ * process. A start inside a window and a stop outside one change nothing and are recorded as
+ * ignored. A start for every thread opens a window for those that have none. From gdb:
+ * `call (void)regtrace_start(1)`. */
 extern void regtrace_start(int bcast) __attribute__((weak));
 extern void regtrace_stop(int bcast) __attribute__((weak));
 
-/* Fire an event of the control language, as if an alarm of that thread had fired. thread: the
- * number of a thread (0 is the main thread), or REGTRACE_THIS_THREAD. Another thread fires the
- * event itself when our signal reaches it; several events fire in the order of the calls. If there
- * is no such thread, or it has ended, the event is left out; regtrace.log says so once. bcast != 0:
- * the event is for every thread of the process. regtrace_start(B) is the same as
+/* Fires an event of the control language in a thread, as if an alarm of the thread had fired. It
+ * corresponds to `Fire` of Intel SDE's controller (Pin's InstLib control_manager).
+ *
+ * - event: REGTRACE_EVENT_START to REGTRACE_EVENT_STATS_EMIT_RESET; others are ignored
+ * - thread: the number of a thread (0 is the main thread), or REGTRACE_THIS_THREAD
+ * - bcast: if not 0, the event is for every thread of the process
+ *
+ * Another thread fires the event itself when regtrace's signal reaches it, several events in the
+ * order of the calls. The event is left out if there is no such thread, if it has ended, or if too
+ * many events wait; regtrace.log says so once. regtrace_start(B) is the same as
  * regtrace_fire(REGTRACE_EVENT_START, REGTRACE_THIS_THREAD, B). */
 #define REGTRACE_THIS_THREAD (-1)
 #define REGTRACE_EVENT_START 0
@@ -40,15 +49,23 @@ extern void regtrace_stop(int bcast) __attribute__((weak));
 #define REGTRACE_EVENT_STATS_EMIT_RESET 12
 extern void regtrace_fire(int event, int thread, int bcast) __attribute__((weak));
 
-/* Begin (end) a named region. Begin fires the alarm `pcontrol:NAME` and, in windows, pushes NAME on
- * the thread's region channel. End pops it and fires the alarm `pcontrol:end=NAME`. So the chain
- * `start:pcontrol:NAME,stop:pcontrol:end=NAME,repeat` makes each region a window that contains both
- * ends of the region. NAME: NUL-terminated, at most 1023 bytes, copied. */
+/* Begins (ends) a named region of the calling thread. Begin fires the alarm `pcontrol:NAME` and, in
+ * windows, pushes NAME on the thread's region channel. End pops it and fires the alarm
+ * `pcontrol:end=NAME`. So the chain `start:pcontrol:NAME,stop:pcontrol:end=NAME,repeat` makes each
+ * region a window that contains both ends of the region. name: NUL-terminated, at most 1023 bytes,
+ * copied. A name that is NULL, empty or not readable is ignored. */
 extern void regtrace_region_begin(const char *name) __attribute__((weak));
 extern void regtrace_region_end(const char *name) __attribute__((weak));
 
-/* Marks, as ovni has them. type: 0 to 99. flags: 0 single (set), 1 stack (push, pop). value: > 0.
- * Types and labels are kept outside windows too, and before there are any, also for children of fork; values are recorded in
+/* Marks, as in ovni: numbers that the program gives a type of its own.
+ *
+ * - type: 0 to 99
+ * - flags: REGTRACE_MARK_SINGLE (for set) or REGTRACE_MARK_STACK (for push and pop)
+ * - value: greater than 0
+ * - title, label: NUL-terminated, copied
+ *
+ * Titles of types and labels of values are recorded outside windows too. They are cached until the
+ * process records, and recorded again in each child of fork. Values are recorded only in
  * windows. */
 #define REGTRACE_MARK_SINGLE 0L
 #define REGTRACE_MARK_STACK 1L
@@ -63,12 +80,13 @@ extern void regtrace_mark_set(int type, long value) __attribute__((weak));
 }
 #endif
 
-/* What programs call: nothing happens where the toolkit is not preloaded. */
+/* Programs call these inline guards, which do nothing if libregtrace.so is not preloaded. With
+ * REGTRACE_NO_GUARDS they call the weak functions, which are then NULL if it is not. */
 #ifndef REGTRACE_NO_GUARDS
 
-/* The address of a function, 0 where it is not there. On x86-64 always out of the global offset table: any other
- * reference in a program linked with -no-pie makes the linker put 0 for good, and the preloaded function would
- * never be seen. */
+/* Sets `pointer` to the address of a function, or to 0 if nothing defines it. On x86-64 the address
+ * always comes from the global offset table: in a program linked with -no-pie, the linker resolves
+ * any other reference to 0 for good, and the program would never see the preloaded function. */
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define REGTRACE_FIND(pointer, function)                                                           \
     __asm__(".weak " #function "\n\tmovq " #function "@GOTPCREL(%%rip), %0" : "=r"(pointer))

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The run: what the items are of, and the items, which come piece by piece. Encoding: tools/timeline/tracks.h and page.c. */
+ * Holds the run: what items mean, and the items, which arrive piece by piece.
+ * tools/timeline/tracks.h, page.c and lines.h define the encoding. */
 const meta = JSON.parse(document.getElementById("meta").textContent);
 
 const store = { bytes: new Uint8Array(meta.bytes), ready: 0, done: meta.bytes === 0 };
 
 for (const lane of meta.lanes)
     if (lane.name === "region.window")
-        lane.title = "Window"; /* by ordinals here, not by values */
+        lane.title = "Window"; /* the page shows ordinals, not the channel's values */
 
-/* What a value is called where there is little room. */
+/* Returns the name of a value for narrow places. */
 function shortText(lane, value) {
     return lane.short[value] || lane.values[value];
 }
@@ -22,7 +23,7 @@ const tracks = meta.tracks.map((t) => {
     return track;
 });
 
-/* Bytes of a piece of base64. */
+/* Decodes a piece of base64. */
 function bytesOf(text) {
     if (Uint8Array.fromBase64)
         return Uint8Array.fromBase64(text);
@@ -32,7 +33,7 @@ function bytesOf(text) {
     return bytes;
 }
 
-/* Calls arrived() as bytes become ready. */
+/* Inflates the data of the page into `store`. Calls arrived() as bytes become ready. */
 async function load(arrived) {
     if (typeof DecompressionStream === "undefined")
         throw new Error("this browser cannot inflate data (DecompressionStream); Firefox 113, Chromium 80, Safari 16.4 and later can");
@@ -80,13 +81,14 @@ function signed() {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }
 
-/* null: none. */
+/* Reads a number that may be absent: NaN. */
 function optional() {
     const value = number();
     return value === 0 ? NaN : (value - 1) % 2 === 0 ? (value - 1) / 2 : -value / 2;
 }
 
-/* All items of a track; null where they have not arrived, or are not in this page. */
+/* Returns the items of a track, or null if they have not arrived or the page lacks them. Times are
+ * ns. */
 function itemsOf(track) {
     if (track.items || track.size === 0 || track.at + track.size > store.ready)
         return track.items;
@@ -116,7 +118,7 @@ function itemsOf(track) {
     return track.items;
 }
 
-/* The bins of a level likewise: start and end in ns. */
+/* Returns the bins of a level, or null if they have not arrived. Times are ns. */
 function binsOf(track, level) {
     if (level.bins || level.at + level.size > store.ready)
         return level.bins;
@@ -146,8 +148,9 @@ function binsOf(track, level) {
     return level.bins;
 }
 
-/* What to draw a track from where a dot is so many ns: bins not wider than that, else items; what has not arrived is replaced by what is
- * coarser. Null: nothing is here yet. */
+/* Returns what to draw a track from if a pixel is `dot` ns wide: the widest bins that fit a
+ * pixel, or else the items. Data that have not arrived are replaced by the finest that have.
+ * Returns null if nothing has arrived. */
 function pick(track, dot) {
     let best = null;
     for (const level of track.levels) {
@@ -158,7 +161,7 @@ function pick(track, dot) {
     return itemsOf(track) || best;
 }
 
-/* The first of sorted values that is >= x. */
+/* Returns the index of the first of n sorted values that is >= x, or n. */
 function lowerBound(values, x, n) {
     let low = 0, high = n;
     while (low < high) {

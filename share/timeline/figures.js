@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Figures of a span of time, what lies where the pointer is, and names that are found. */
+ * Computes the figures of a span of time, finds the items at the pointer, and searches names. */
 
-/* Boxes of a track that lie in a span, cut to it: tell(value, ns, begins). Of bins where there are no items: what they hold, about. */
+/* Calls tell(value, ns, begins) for each box of a track in a span, cut to the span. Returns
+ * true; or false if the track has no items, and the bins' values and approximate times are told
+ * instead. */
 function within(track, from, to, tell) {
     const items = itemsOf(track);
     if (items) {
@@ -23,7 +25,7 @@ function sumInto(map, key, ns, begins) {
     map.set(key, sum);
 }
 
-/* What a child takes is not its parent's own: children lie within the parents of the track above. */
+/* Subtracts the time of children from their parents' own time. Parents are in the track above. */
 function takeChildren(map, parents, children, from, to) {
     if (!parents || !children)
         return;
@@ -39,7 +41,8 @@ function takeChildren(map, parents, children, from, to) {
     }
 }
 
-/* By lane and value, and by thread: ns in windows and in MPI. exact: of items, not of bins. */
+/* Returns the figures of a span: by lane and value, and by thread (ns in windows and in MPI).
+ * exact: they come from items alone, not from bins. */
 function figuresOf(from, to) {
     const result = { exact: true, byLane: new Map(), byThread: [] };
     for (const thread of threads) {
@@ -69,7 +72,7 @@ function figuresOf(from, to) {
     return result;
 }
 
-/* --- what lies where ----------------------------------------------------------------------------------------------------- */
+/* --- items at the pointer --------------------------------------------------------------------- */
 
 function lineAt(y) {
     const at = y + view.top;
@@ -84,7 +87,8 @@ function trackAt(line, y) {
     return line.kind === "lane" ? line.entry.tracks[Math.min(line.entry.tracks.length - 1, Math.floor((y + view.top - line.y - 1) / line.each))] : null;
 }
 
-/* The item at a time, or one not further than two dots from it; of curves the point before. */
+/* Returns the item at a time, or one at most two pixels away, or null. Of a curve, returns the last
+ * point up to that time. */
 function itemAt(track, time) {
     const items = track && itemsOf(track), near = 2 * dot();
     if (!items)
@@ -113,7 +117,7 @@ function whereText(row) {
         : `${group.name}, ${threadName(row)} (tid ${row.tid})`;
 }
 
-/* Rows of names and texts. */
+/* Returns the facts of an item as rows of name and text. */
 function factsOf(item) {
     const { track } = item, { lane } = track, items = track.items;
     const facts = [["", lane.title], ["where", whereText(rowOf(track))], ["from", exact(item.start)]];
@@ -132,7 +136,7 @@ function factsOf(item) {
     return facts;
 }
 
-/* Of bins, where the items are not here. */
+/* Describes the bin at a time, for a track whose items are missing. */
 function binAt(track, time) {
     const bins = track && track.lane.kind !== "curve" ? pick(track, dot()) : null;
     if (!bins || !bins.share)
@@ -145,9 +149,9 @@ function binAt(track, time) {
     return { name: track.lane.values[bins.value[i]], facts: [["", track.lane.title], ["most of it", part], ["from", exact(bins.start[i])], ["", "a summary: zoom in for each"]] };
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
-/* Values whose name has the text in it, by lane. */
+/* Finds, by lane, the values whose names contain the text. */
 function findNames(text) {
     view.search = text;
     view.matches = null;
@@ -166,7 +170,8 @@ function findNames(text) {
     readTheme();
 }
 
-/* The boxes of a track that are searched; null: none, or they have not arrived. */
+/* Returns the boxes of a track that match the search. Returns null if no value of its lane
+ * matches, or if its items are missing. */
 function hitsOf(track) {
     const found = view.matches && view.matches.get(track.lane), items = found && itemsOf(track);
     if (!items)
@@ -187,7 +192,7 @@ function hitsOf(track) {
     return hits;
 }
 
-/* Boxes of these names that are shown: tell(track, items, i). */
+/* Calls tell(track, items, i) for each box that matches the search in the rows that are shown. */
 function eachHit(tell) {
     for (const track of tracks) {
         if (cpus.has(track.thread) !== view.processors)
@@ -199,7 +204,9 @@ function eachHit(tell) {
     }
 }
 
-/* Hits by time, then by track: that which follows `item` (null: a time), or the one before; its place and how many there are. */
+/* Finds the hit after `item`, or after the time `begin` if item is null; or the hit before it.
+ * Hits are ordered by time, then by track. Returns the hit (null: none), its place and the
+ * number of hits. */
 function hitBeside(item, forward, begin) {
     const time = item ? item.start : begin, rank = item ? tracks.indexOf(item.track) : forward ? -1 : 1e9;
     let best = null, bestTime = 0, bestRank = 0, count = 0, before = 0;

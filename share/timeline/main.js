@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the reader does, and when what is painted again. */
+ * Handles what the reader does, and decides when to paint again. */
 const scroll = document.getElementById("scroll"), space = document.getElementById("space"), labels = document.getElementById("labels");
 const tip = document.getElementById("tip"), state = document.getElementById("state"), find = document.getElementById("search");
 const timings = { frames: 0, last: 0, worst: 0 };
 const wishes = new URLSearchParams(location.hash.slice(1));
 let waiting = false, figuring = 0;
 
-/* --- painting ---------------------------------------------------------------------------------------------------------------- */
+/* --- painting --------------------------------------------------------------------------------- */
 
 function frame() {
     waiting = false;
@@ -16,7 +16,7 @@ function frame() {
     document.getElementById("where").replaceChildren(...(window.innerWidth < 700 ? [] : [`from ${exact(view.from)}`, element("br")]), `shown ${duration(view.to - view.from)}`);
 }
 
-/* The view has changed. */
+/* Call after a change of the view: paints at the next frame, and updates figures soon. */
 function changed() {
     if (!waiting) {
         waiting = true;
@@ -28,7 +28,7 @@ function changed() {
         figuring = setTimeout(showFigures, 150);
 }
 
-/* Rows or lanes have changed. */
+/* Call after a change of rows or lanes: lays out the lines again. */
 function relaid() {
     layOut();
     tip.hidden = true;
@@ -70,7 +70,8 @@ function foldAll() {
     relaid();
 }
 
-/* Where all ranks have MPI: without start and end, which often are most of a short run. */
+/* Shows the time in which all ranks have MPI. Start and end, which it leaves out, often are most
+ * of a short run. */
 function lookBetween() {
     if (meta.init_end === undefined)
         return;
@@ -78,7 +79,7 @@ function lookBetween() {
     say("Between the last MPI_Init and the first MPI_Finalize: 0 shows all of the run");
 }
 
-/* Rows of threads, or of processors. */
+/* Switches between rows of threads and rows of processors. */
 function switchRows() {
     if (nodes.length === 0)
         return;
@@ -110,7 +111,7 @@ function say(text) {
     state.textContent = text;
 }
 
-/* --- light and dark ------------------------------------------------------------------------------------------------------------ */
+/* --- light and dark --------------------------------------------------------------------------- */
 
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -121,7 +122,7 @@ function useTheme(dark) {
     changed();
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 function search(text, go) {
     find.value = text;
@@ -133,13 +134,13 @@ function search(text, go) {
         step(true);
 }
 
-/* To the hit behind the one that is chosen, or before it. */
+/* Goes to the hit after the chosen one, or before it. */
 function step(forward) {
     if (view.search === "")
         return;
     const isHit = view.item && view.matches.get(view.item.track.lane) && view.matches.get(view.item.track.lane).has(view.item.value);
     let { hit, count, place: at } = hitBeside(isHit ? view.item : null, forward, view.from);
-    if (!hit && count) /* around */
+    if (!hit && count) /* wrap around */
         ({ hit, count, place: at } = hitBeside(null, forward, forward ? whole.from : whole.to));
     if (!hit) {
         say(meta.exact ? `\u201c${view.search}\u201d is nowhere in the rows that are shown` : "This page has summaries where there are many calls: names are marked, but none of these is gone to");
@@ -167,7 +168,7 @@ function choose(item) {
     changed();
 }
 
-/* --- pointer ---------------------------------------------------------------------------------------------------------------------- */
+/* --- pointer ---------------------------------------------------------------------------------- */
 
 function showTip(event) {
     const box = plot.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
@@ -253,7 +254,7 @@ ruler.addEventListener("pointerup", () => {
     changed();
 });
 
-/* --- keys ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 function zoomToSelected() {
     if (!view.selected)
@@ -305,13 +306,13 @@ document.addEventListener("keydown", (event) => {
     }
 });
 
-/* --- from the beginning ---------------------------------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------ */
 
 function on(id, act) {
     document.getElementById(id).addEventListener("click", act);
 }
 
-/* Where they are a small part of the run, they are looked at first. */
+/* Shows the windows first if they are a small part of the run. */
 function lookAtWindows() {
     collectWindows();
     if (!windows.length)
@@ -338,7 +339,7 @@ function arrived() {
 }
 
 function begin() {
-    const working = threads.filter((t) => t.lanes.length !== 0); /* MPI libraries have others */
+    const working = threads.filter((t) => t.lanes.length !== 0); /* others are of MPI libraries */
     document.title = `${meta.title} - regtrace`;
     document.getElementById("title").replaceChildren(meta.title, element("small", {}, `${amount(meta.events)} events, ${processes.length} process${processes.length === 1 ? "" : "es"}, ${working.length} thread${working.length === 1 ? "" : "s"}, ${duration(meta.to - meta.from)}`));
     document.getElementById("panel").hidden = window.innerWidth < 600;
@@ -393,5 +394,5 @@ function begin() {
 }
 
 begin();
-/* For tests, and for who is curious. */
+/* For tests, and for use in the browser's console. */
 window.regtrace = { meta, view, store, tracks, threads, cpus, timings, switchRows, look, search, step, itemsOf, figuresOf, itemAt, messagesOf, messagesOfItem, describe, choose, paint, pick, lines: () => lines, windows: () => (windows || collectWindows(), windows) };

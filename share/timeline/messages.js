@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages: lines from where they are sent to where they have been received; all of the view by the switch, those of a chosen call always. */
+ * Draws messages as lines from their sends to the ends of their receives: those of a chosen call
+ * always, all of the view if the switch is on. */
 const LINES_MAX = 2000, FACTS_MAX = 12;
 let mail = null;
 
-/* All of them by when they are sent; null where they have not arrived, or are not in this page. */
+/* Returns all messages, ordered by their sends, or null if they have not arrived or the page lacks
+ * them. Times are ns. */
 function messagesOf() {
     const { at, size, count } = meta.messages;
     if (mail || size === 0 || at + size > store.ready)
@@ -21,14 +23,14 @@ function messagesOf() {
         all.to[i] = number();
         all.bytes[i] = number();
         all.tag[i] = signed();
-        const comm = number(); /* twice, and whether it is a likely one */
+        const comm = number(); /* 2 * communicator + (1 if the message is likely, not sure) */
         all.comm[i] = Math.floor(comm / 2);
         all.likely[i] = comm % 2;
     }
     return mail = all;
 }
 
-/* Those of a call: sent by it, posted by it, or complete in it. */
+/* Returns the messages that a call sends, posts or completes. */
 function messagesOfItem(item) {
     const all = item && item.track.lane.kind === "calls" ? messagesOf() : null, found = [], thread = item && item.track.thread;
     for (let i = 0; all && i < all.n; i++) {
@@ -39,7 +41,7 @@ function messagesOfItem(item) {
     return found;
 }
 
-/* Middle of the row where a thread's calls are; null: it is not shown. */
+/* Returns, by thread, the middle of the line that shows its calls, if one does. */
 function rowsOfThreads() {
     const rows = new Map();
     for (const line of lines) {
@@ -66,8 +68,10 @@ function paintMessage(all, i, rows) {
 
 function strokeMessages(all, which, width, colour) {
     const rows = rowsOfThreads();
-    for (const [w, c] of [[width + 2, theme.backText], [width, colour]]) /* an edge, so that they are seen on any box */
-        for (const likely of [0, 1]) { /* dashed */
+    /* A wider line of the background's colour makes an edge, visible on any box. Likely messages
+     * are dashed. */
+    for (const [w, c] of [[width + 2, theme.backText], [width, colour]])
+        for (const likely of [0, 1]) {
             canvas.beginPath();
             for (const i of which)
                 if (all.likely[i] === likely)
@@ -80,7 +84,7 @@ function strokeMessages(all, which, width, colour) {
     canvas.setLineDash([]);
 }
 
-/* Those that are on their way in the view; each n-th where there are too many. */
+/* Draws the messages on their way in the view; only each n-th if there are too many. */
 function paintMessages() {
     const all = view.messages || view.item ? messagesOf() : null;
     view.lines = null;
@@ -107,7 +111,7 @@ function messageText(i) {
         + `posted ${exact(all.receive[i])}, received ${exact(all.received[i])} (${duration(all.received[i] - all.send[i])})` + (all.likely[i] ? "; likely, not sure" : "");
 }
 
-/* For the panel. */
+/* Returns the elements for the panel. */
 function messageFacts(item) {
     const found = messagesOfItem(item);
     const rows = found.slice(0, FACTS_MAX).map((i) => element("li", {}, messageText(i)));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Painting: boxes, bins, ticks and curves go into dots directly, as many as there are dots at most; then texts, and what is selected. */
+ * Paints the plot. Boxes, bins, ticks and curves are written into pixels directly, about as many as
+ * there are pixels at most; then come texts, and the selection. */
 
-/* --- colours ------------------------------------------------------------------------------------------------------------ */
+/* --- colours ---------------------------------------------------------------------------------- */
 
 const theme = { dark: false, back: 0, line: 0, mixed: 0, front: "#000", faint: "#000", select: "", accent: "#000" };
 
@@ -14,13 +15,14 @@ function parse(colour) {
     return [n >> 16, n >> 8 & 255, n & 255];
 }
 
-/* As dots hold it (little-endian), after mixing in some of the back. */
+/* Returns the colour as a pixel holds it (little-endian), mixed with some of the background. */
 function packed(rgb, back, part) {
     const mix = (i) => Math.round(rgb[i] * part + back[i] * (1 - part));
     return (255 << 24 | mix(2) << 16 | mix(1) << 8 | mix(0)) >>> 0;
 }
 
-/* Dots by value: fill, edge (darker), weak (of what is not searched), and whether texts in it are black. */
+/* By lane, the colours of its values: fill, edge (darker) and text. Values that do not match the
+ * search are pale. */
 let paints = new Map();
 
 function paintOf(lane) {
@@ -57,7 +59,7 @@ function readTheme() {
     paints = new Map();
 }
 
-/* --- dots --------------------------------------------------------------------------------------------------------------- */
+/* --- pixels ----------------------------------------------------------------------------------- */
 
 const plot = document.getElementById("plot"), ruler = document.getElementById("ruler");
 const canvas = plot.getContext("2d", { alpha: false });
@@ -91,7 +93,7 @@ function fill(x0, x1, y0, y1, colour) {
     }
 }
 
-/* --- tracks -------------------------------------------------------------------------------------------------------------- */
+/* --- tracks ----------------------------------------------------------------------------------- */
 
 function paintItems(items, lane, y0, y1, scale) {
     const { start, end, value } = items, paint = paintOf(lane);
@@ -111,7 +113,8 @@ function paintItems(items, lane, y0, y1, scale) {
     }
 }
 
-/* A dot shows the fullest of its bins: what fills it most from below, then what else there is in grey. */
+/* A pixel column shows the fullest of its bins: from the bottom the value that fills it most,
+ * then all others in grey. */
 function paintBins(bins, lane, y0, y1, scale) {
     const { start, end, value, share, all } = bins, paint = paintOf(lane), height = y1 - y0;
     let last = -1, lastAll = 0;
@@ -131,7 +134,8 @@ function paintBins(bins, lane, y0, y1, scale) {
     }
 }
 
-/* What is searched is seen also where it does not fill most of a bin; one a dot is enough. */
+/* Shows hits of the search also where they do not fill most of a bin. One hit per pixel column is
+ * enough. */
 function paintHits(track, lane, y0, y1, scale) {
     const hits = hitsOf(track), paint = paintOf(lane);
     for (let i = hits ? lowerBound(hits.end, view.from, hits.n) : 0; hits && i < hits.n && hits.start[i] <= view.to;) {
@@ -154,7 +158,7 @@ function paintTicks(data, lane, y0, y1, scale) {
     }
 }
 
-/* Least and most of a track, of its coarsest data. */
+/* Returns [least, most] of a curve, from its coarsest data. */
 function rangeOf(track) {
     if (track.range)
         return track.range;
@@ -169,7 +173,7 @@ function rangeOf(track) {
     return track.range = [least, most];
 }
 
-/* Values hold until the next one. */
+/* A value holds until the next one. */
 function paintCurve(data, track, y0, y1, scale) {
     const [least, most] = rangeOf(track), height = y1 - y0 - 2;
     const yOf = (v) => y1 - 1 - Math.round((v - least) / (most - least) * height);
@@ -218,7 +222,7 @@ function paintLine(line) {
         line.entry.tracks.forEach((track, depth) => paintTrack(track, line.entry.lane, at(1 + depth * line.each), at((depth + 1) * line.each)));
 }
 
-/* --- texts, and what lies over --------------------------------------------------------------------------------------------- */
+/* --- texts and overlays ----------------------------------------------------------------------- */
 
 const TEXTS_MAX = 600;
 
@@ -227,7 +231,7 @@ function paintTexts() {
     canvas.font = `${Math.round(10.5 * ratio)}px system-ui, "DejaVu Sans", sans-serif`;
     canvas.textBaseline = "middle";
     const letter = 5.9 * ratio;
-    if (texts.length > TEXTS_MAX) /* the widest */
+    if (texts.length > TEXTS_MAX) /* keep the widest boxes */
         texts = texts.sort((a, b) => b[2] - b[1] - (a[2] - a[1])).slice(0, TEXTS_MAX);
     for (const [text, x0, x1, y0, y1, colour] of texts) {
         const room = Math.floor((x1 - x0 - 5 * ratio) / letter);
@@ -283,7 +287,7 @@ function paintRuler() {
     paintSelection(context, height);
 }
 
-/* All of it; ms that it took. */
+/* Paints everything. Returns the ms that it took. */
 function paint() {
     const begun = performance.now();
     dots.fill(theme.back);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The panel: figures of the selected time, the table of windows, and which channels are shown. */
+ * Makes the panel: figures of the selected time, the table of windows, the choice of channels. */
 function element(name, attributes, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {}))
-        if (key === "style") /* as a property: the page allows no other */
+        if (key === "style") /* the page allows styles only as properties */
             made.style.cssText = value;
         else if (key.startsWith("on"))
             made.addEventListener(key.slice(2), value);
@@ -27,7 +27,7 @@ function share(part, of) {
 
 const ROWS_MAX = 40;
 
-/* --- times ------------------------------------------------------------------------------------------------------------------ */
+/* --- times ------------------------------------------------------------------------------------ */
 
 function laneTable(lane, map, most, counted) {
     const flat = lane.kind === "ticks", sorted = [...map.entries()].sort((a, b) => (flat ? b[1].count - a[1].count : b[1].self - a[1].self) || a[0] - b[0]);
@@ -68,12 +68,12 @@ function showFigures() {
     page.dataset.ms = (performance.now() - begun).toFixed(1);
 }
 
-/* --- windows ---------------------------------------------------------------------------------------------------------------- */
+/* --- windows ---------------------------------------------------------------------------------- */
 
 let windows = null;
 const picked = new Set();
 
-/* By ordinal: first begin, last end, threads. */
+/* Collects the windows by ordinal: first begin, last end, number of threads, their time. */
 function collectWindows() {
     const lane = meta.lanes.find((l) => l.name === "region.window"), found = new Map();
     for (const thread of lane ? threads : []) {
@@ -133,7 +133,7 @@ function showWindows() {
     }
 }
 
-/* --- channels ----------------------------------------------------------------------------------------------------------------- */
+/* --- channels --------------------------------------------------------------------------------- */
 
 function showLanes() {
     const rows = [...meta.lanes].sort((a, b) => orderOf(a) - orderOf(b)).map((lane) => {
@@ -157,7 +157,7 @@ function showLanes() {
             + (meta.exact ? "" : ` They are more than a page holds: where there are many this one has summaries of small spans of time.`)));
 }
 
-/* --- which page ----------------------------------------------------------------------------------------------------------------- */
+/* --- pages of the panel ----------------------------------------------------------------------- */
 
 const PAGES = { figures: showFigures, windows: showWindows, lanes: showLanes };
 let page = "figures";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is looked at: a span of time, rows that are open or closed, lanes that are shown; and where each line lies. */
+ * Holds the view: the span of time, open and closed rows, shown lanes. Computes where each line of
+ * the plot lies. */
 const view = {
     from: meta.from, to: Math.max(meta.to, meta.from + 1), top: 0, width: 1, height: 1,
     closed: new Set(), hidden: new Set(), selected: null, item: null, search: "", matches: null, messages: false, processors: false,
@@ -7,7 +8,7 @@ const view = {
 const whole = { from: view.from, to: view.to };
 const NARROWEST = 20; /* ns over the whole width */
 
-/* --- rows ------------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 const ORDER = ["ovni.tid", "region.window", "region.alarm", "ovni.flush", "region.pcontrol", "region.name", "region.mark", "mpi.activity", "mpi.function",
     "func.name", "region.signal", "sample.function", "pmu."];
@@ -29,7 +30,7 @@ function laneText(lane, row) {
     return row.cpu && lane.name === "ovni.tid" ? row.cpu : SHORT[lane.name] || lane.title;
 }
 
-/* Threads by process, and for each its lanes with their tracks by depth. */
+/* Threads by process, each with its lanes; a lane has its tracks by depth. */
 const processes = [];
 meta.threads.forEach((thread, number) => {
     let process = processes[processes.length - 1];
@@ -39,7 +40,7 @@ meta.threads.forEach((thread, number) => {
 });
 const threads = processes.flatMap((p) => p.threads);
 
-/* Nodes with their processors, as rows that stand for processes with their threads. */
+/* Nodes with their processors: rows in place of processes with their threads. */
 const nodes = [], cpus = new Map();
 for (const { row, node, number } of meta.processors) {
     let group = nodes.find((n) => n.node === meta.nodes[node]);
@@ -50,7 +51,7 @@ for (const { row, node, number } of meta.processors) {
     cpus.set(row, cpu);
 }
 
-/* The thread, or the processor, whose track it is. */
+/* Returns the thread or the processor that the track belongs to. */
 function rowOf(track) {
     return threads[track.thread] || cpus.get(track.thread);
 }
@@ -83,7 +84,7 @@ function threadName(thread) {
     return thread.name ? `thread ${thread.thread}, ${thread.name}` : `thread ${thread.thread}`;
 }
 
-/* The one line of a closed process: windows, and what is told most of it. */
+/* Returns the lanes in the one line of a closed process: windows, MPI state, and calls. */
 function summary(process) {
     const of = (name) => process.main.lanes.find((l) => l.lane.name === name);
     if (view.processors)
@@ -93,7 +94,7 @@ function summary(process) {
 
 let lines = [], total = 0;
 
-/* Lines from the top: kind, y, height. */
+/* Computes the lines from the top: kind, y, height. */
 function layOut() {
     lines = [];
     let y = 0;
@@ -124,7 +125,7 @@ function layOut() {
     total = y;
 }
 
-/* --- time ------------------------------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 function dot() {
     return (view.to - view.from) / view.width; /* ns */
@@ -136,7 +137,7 @@ function timeAt(x) {
     return view.from + x * dot();
 }
 
-/* Not beyond the run, not narrower than can be told apart. */
+/* Shows a span of time, at least NARROWEST wide and within the run. */
 function look(from, to) {
     if (!(from <= to))
         return;
@@ -163,7 +164,7 @@ function move(dots) {
 
 const UNITS = [["s", 1e9], ["ms", 1e6], ["\u00b5s", 1e3], ["ns", 1]];
 
-/* A duration with four digits that mean something. */
+/* Returns a duration with four significant digits. */
 function duration(ns) {
     for (const [name, size] of UNITS)
         if (Math.abs(ns) >= size || size === 1)
@@ -171,7 +172,7 @@ function duration(ns) {
     return "0 ns";
 }
 
-/* To the very ns: 1.234 567 890 s. */
+/* Returns a time exact to the ns: "1.234 567 890 s". */
 function exact(ns) {
     const whole = Math.round(ns), sign = whole < 0 ? "-" : "", all = Math.abs(whole);
     const rest = String(all % 1e9).padStart(9, "0");
@@ -182,7 +183,7 @@ function amount(n) {
     return n.toLocaleString("en-US");
 }
 
-/* --- the fragment of the address: what is looked at ------------------------------------------------------------------------ */
+/* --- the view in the address's fragment ------------------------------------------------------- */
 
 let keeping = 0;
 
@@ -203,7 +204,7 @@ function keepView() {
             parts.push(`hidden=${[...view.hidden].join(".")}`);
         try {
             history.replaceState(null, "", "#" + parts.join("&"));
-        } catch (error) { /* too often, or not allowed here: the view is not kept */ }
+        } catch (error) { /* too often, or not allowed here: the address keeps its old fragment */ }
     }, 250);
 }
 

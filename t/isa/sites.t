@@ -53,7 +53,8 @@ is "$(awk -F'\t' '
     FNR == NR {
         if ($0 !~ /^ *[0-9a-f]+:\t/) next
         split($1, a, ":"); sub(/^ */, "", a[1]); bytes = $2; gsub(/ /, "", bytes)
-        if ($3 == "") { code[last] = code[last] bytes; next }   # a long one goes on in the next line
+        # A long instruction continues in the next line.
+        if ($3 == "") { code[last] = code[last] bytes; next }
         last = a[1]; code[last] = bytes
         if ($3 ~ /nop|^xchg +%ax,%ax|^int3/) padding[last] = 1
         if ($3 ~ /^(bnd |notrack )?(j[a-z]+|loop[a-z]*|call) +[0-9a-f]+( |$)/) {

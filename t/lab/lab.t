@@ -42,7 +42,8 @@
 # quiet processors).
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/lab.sh"
-unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs us: what we ask of ours is to be all that it says
+# These are of the make that runs this test. Our own make must print only what we ask it for.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 
 lab=$REGTRACE_SOURCE/t/lab
 cache=${REGTRACE_LAB_CACHE:-$REGTRACE_BUILD/t/lab/cache}

@@ -6,7 +6,10 @@
 [ -n "$PYTHON" ] && "$PYTHON" -c 'import h5py' 2>/dev/null || skip_all "no python3 with h5py"
 P=$REGTRACE_BUILD/t/preload/affinity
 cat >"$T/oracle.py" <<'END'
-"""oracle.py OUTPUT FILE...: by process, what windows were opened where, by the program's lines and by the files."""
+"""oracle.py OUTPUT FILE...: compares, by process, on which processors windows opened.
+
+OUTPUT has the lines that the program printed; the FILEs are rank files.
+"""
 import sys
 import h5py
 

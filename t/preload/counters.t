@@ -89,7 +89,8 @@ int main(int argc, char **argv)
     pages = mmap(NULL, 8192 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MPI_Comm_create_errhandler(handler, &h);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, h);
-    MPI_Comm_call_errhandler(MPI_COMM_SELF, 1); /* what it touches first of its own is not counted below */
+    /* So the pages that the call itself touches first do not count below. */
+    MPI_Comm_call_errhandler(MPI_COMM_SELF, 1);
     MPI_Pcontrol(1, "open");
     touch(300);
     MPI_Comm_call_errhandler(MPI_COMM_SELF, 700);

@@ -61,7 +61,8 @@ done
 pid=$(cat pid)
 wait_for 20 has_helper signalled
 is $? 0 "a helper waits before the first window"
-sleeps() { [ "$(cat "/proc/$(cat called.pid)/comm")" = sleep ] && grep -q '^230 ' "/proc/$(cat called.pid)/syscall"; } # clock_nanosleep(2)
+# System call 230 is clock_nanosleep(2).
+sleeps() { [ "$(cat "/proc/$(cat called.pid)/comm")" = sleep ] && grep -q '^230 ' "/proc/$(cat called.pid)/syscall"; }
 wait_for 20 sleeps
 is $? 0 "a program that waits"
 is "$(helpers called)" 0 "has none where windows open by functions alone"

@@ -20,7 +20,8 @@ for flags in gcc' -O1' gcc' -O2' clang' -O1'; do
     $flags -w -o left "$here/memory_left.c" -pthread || exit 99
     for how in fault alarm cancel call; do
         for plan in skeleton addresses; do
-            [ "$plan $how" != 'addresses alarm' ] && [ "$plan $how" != 'addresses cancel' ] || continue # all that a loop does in 20 ms
+            # This would record every access of a loop that runs for 20 ms.
+            [ "$plan $how" != 'addresses alarm' ] && [ "$plan $how" != 'addresses cancel' ] || continue
             name="$how, $plan, $flags"
             rm -rf run
             "$REGTRACE" run -quiet -o run -memory . -memory-plan $plan -control "$window" -- ./left $how >out 2>err

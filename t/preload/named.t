@@ -72,7 +72,8 @@ static void alone(void)
     mark("three");
 }
 
-/* Less than a chunk, by a thread that is there still when the program ends; main records nothing. */
+/* Records less than a chunk, in a thread that still exists when the program ends. main records
+ * nothing. */
 static void *worker(void *met)
 {
     for (int i = 0; i < 5; i++)

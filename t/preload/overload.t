@@ -38,7 +38,8 @@ static long queued(void)
     return n;
 }
 
-/* The work's sum; then milliseconds of the processor, and by how much the user's queue of signals grew at most. */
+/* Prints the sum of the work, its CPU time in ms, and the most by which the user's queue of signals
+ * grew. */
 int main(void)
 {
     struct timespec t;

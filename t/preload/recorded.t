@@ -15,7 +15,8 @@ traced() {
     done
     trace=$T/$name
     run 120 env REGTRACE_DIR="$trace" "${env[@]}" LD_PRELOAD="$LIBREGTRACE" "$@"
-    wait_for 20 test -e "$trace/regtrace.h5" # a program that nobody waited for may have left its writer at work
+    # If nobody waited for a program, its writer may still be at work.
+    wait_for 20 test -e "$trace/regtrace.h5"
     run 60 "$REGTRACE" dump "$trace"
     is "$status" 0 "$name: the trace can be read"
     events=$out

@@ -80,7 +80,8 @@ ok $? "always: what runs inside the window" || diag "$(of innermost self) of $cp
 near "$(of unseen self)" "$outside" 12
 ok $? "and outside" || diag "$(of unseen self) of $outside"
 in_windows=$(sed -nE 's/^ *"periods_in_windows": ([0-9]+),$/\1/p' <<<"$hot")
-near "$in_windows" "$(of innermost self)" 5 # not the same: a sample may hit one of the few other instructions in the window
+# Not equal: a sample may hit one of the few other instructions in the window.
+near "$in_windows" "$(of innermost self)" 5
 ok $? "the report tells them apart" || diag "$in_windows in windows, $(of innermost self) in the function that runs there"
 run 60 "$REGTRACE" report --hot --window 0 "$trace"
 like "$out" 'Samples cpu:1ms inside windows and between them: .*, ([0-9.]+ ms) of CPU time, \1 of it inside windows$' "--window takes those of one alone"

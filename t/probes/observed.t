@@ -23,7 +23,9 @@ END
 };
 enum { WATCHED = 100, EVERY = 15, CALLS = 20 };
 static unsigned char clean[WATCHED];
-static volatile int dirty_in, clean_after; /* calls for which the observer has seen all dirty, and then all clean again */
+/* The last call in which the observer saw all watched bytes changed, and the last call after which
+ * it saw all of them as before again. */
+static volatile int dirty_in, clean_after;
 static volatile int over;
 static struct { uint64_t c, c2, after_c, after_c2, writing; } seen[CALLS + 1];
 __attribute__((noinline)) void f(int call)

@@ -10,7 +10,8 @@ cd "$T" || exit 99
 export PYTHONDONTWRITEBYTECODE=1
 
 cat >windows.c <<'END'
-/* windows N: N windows for all threads, with calls in all of them, a gap between, and threads that come and go at the edges. */
+/* windows N: opens N windows for all threads, with calls in each and a gap between them. Threads
+ * begin and end at the edges. */
 #include <pthread.h>
 #include <regtrace.h>
 #include <stdio.h>
@@ -31,7 +32,8 @@ int main(int argc, char **argv)
     pthread_t t[2];
     for (int w = 0; w < windows; w++) {
         if (threads)
-            pthread_create(&t[0], 0, brief, (void *)40L); /* begins before the window, ends in it or behind it */
+            /* Begins before the window, ends in it or after it. */
+            pthread_create(&t[0], 0, brief, (void *)40L);
         regtrace_start(1);
         if (threads)
             pthread_create(&t[1], 0, brief, (void *)40L); /* begins in it */
@@ -155,7 +157,8 @@ int main(void)
 END
 cc -o rep rep.c
 run 60 "$REGTRACE" run -quiet --count -o "$T/repeated" -- ./rep
-[ "$status" = 0 ] || run 60 "$REGTRACE" run -quiet --count -pmu step -o "$T/repeated" -- ./rep # a machine without a counter
+# A machine without a counter steps.
+[ "$status" = 0 ] || run 60 "$REGTRACE" run -quiet --count -pmu step -o "$T/repeated" -- ./rep
 if [ "$(uname -m)" != x86_64 ]; then
     skip '#7769, #4948: REP counts once' 'there is no REP on this processor'
 elif [ "$status" = 2 ]; then

@@ -20,7 +20,8 @@ for (kind, function), part in waits.groupby(["kind", "function"]):
     longest = part.loc[part["wait_ns"].idxmax()]
     want[kind, function] = (len(part), part["wait_ns"].sum(), longest["wait_ns"], longest["rank"], longest["for_rank"])
 got = {(t["kind"], t["function"]): (t["waits"], t["total_ns"], t["longest_ns"], t["rank"], t["for_rank"]) for t in told["waits"]}
-assert got == want and got, (got, want)  # on a loaded machine those that should wait may come late themselves
+# On a loaded machine, ranks that should wait may come late themselves.
+assert got == want and got, (got, want)
 for r in told["waits_by_rank"]:
     assert r["waited_ns"] == waits.loc[waits["rank"] == r["rank"], "wait_ns"].sum(), r
     assert r["others_waited_ns"] == waits.loc[waits["for_rank"] == r["rank"], "wait_ns"].sum(), r
@@ -330,7 +331,8 @@ rows = [(s["window"], NAMES[s["quantity"]], s) for s in statistics.to_dict("reco
 rows += [(s["window"], "outside_mpi_ns", s) for s in outside.reset_index().to_dict("records")]
 for window, name, s in rows:
     t = told[window][name]
-    slack = {"mpi_share": 1e-3}.get(name, 20 if name.endswith("_ns") else 1e-6)  # there each call is cut to whole ns
+    # The report cuts the time of each call to whole ns.
+    slack = {"mpi_share": 1e-3}.get(name, 20 if name.endswith("_ns") else 1e-6)
     near = lambda a, b: abs(a - b) <= 1e-9 * abs(b) + slack
     assert t["ranks"] == s["ranks"] and near(t["mean"], s["mean"]) and near(t["most"], s["max"]) and near(t["least"], s["min"]), (window, name, t, s)
     for who, other in (("most_rank", "max_rank"), ("least_rank", "min_rank")):

@@ -34,12 +34,37 @@ long_functions() {
 }
 # long_files FILE...: prints the files of more than 500 lines.
 long_files() { awk 'FNR == 501 { print FILENAME }' "$@"; }
+# wide_comments FILE...: prints FILE:LINE of lines of more than 100 columns that hold a comment.
+# Strings of C are no comments. In scripts, only whole lines count.
+wide_comments() {
+    awk 'FNR == 1 { inside = 0; is_c = FILENAME ~ /\.(c|h|cc|S|def)$/ }
+         { rest = $0; seen = inside }
+         is_c {
+             gsub(/"([^"\\]|\\.)*"/, "", rest)
+             while (1) {
+                 if (inside) {
+                     at = index(rest, "*/")
+                     if (at == 0) break
+                     inside = 0
+                 } else {
+                     at = index(rest, "/*")
+                     if (at == 0) { seen = seen || index(rest, "//") != 0; break }
+                     inside = seen = 1
+                 }
+                 rest = substr(rest, at + 2)
+             }
+         }
+         !is_c { seen = /^[ \t]*#([^a-z]|$)/ }
+         seen && length($0) > 100 { print FILENAME ":" FNR }' "$@"
+}
 excused() { awk '!/^#/ && NF > 1 { print $1 }' "$list"; }
 
 is "$( (long_files "${code[@]}"; long_functions "${c[@]}") | sort | comm -23 - <(excused | sort))" "" \
     "what is longer than 500 lines a file, 60 a function, is in $list with a reason"
 is "$( (long_files "${code[@]}"; long_functions "${c[@]}") | sort | comm -13 - <(excused | sort))" "" \
     "and nothing else is in that list"
+mapfile -t scripts < <(tree_files | grep -E '\.py$')
+is "$(wide_comments "${code[@]}" "${scripts[@]}" | head -60)" "" "no comment is wider than 100 columns"
 is "$(grep -nE '[[:blank:]]+$' "${code[@]}" | head -20)" "" "no white space at ends of lines"
 is "$(for f in "${code[@]}"; do [ ! -s "$f" ] || [ -z "$(tail -c 1 "$f")" ] || echo "$f"; done)" "" "every file ends with a newline"
 
@@ -49,4 +74,11 @@ is "$(long_functions "$T/b.c")" "$T/b.c:much" "finds a long function"
 yes 'int a;' | head -501 >"$T/c.c"
 yes 'int a;' | head -500 >"$T/d.c"
 is "$(long_files "$T/d.c" "$T/c.c" "$T/d.c")" "$T/c.c" "finds a long file"
+long=$(printf '%100s' x)
+printf 'int a; /* %s */\nint b;\n/* x\n %s\n*/\nchar *c = "%s /* */ // ";\nint d; // %s\n' "$long" "$long" "$long" "$long" >"$T/e.c"
+printf '# %s\necho "%s" # x\n' "$long" "$long" >"$T/f.sh"
+is "$(wide_comments "$T/e.c" "$T/f.sh")" "$T/e.c:1
+$T/e.c:4
+$T/e.c:7
+$T/f.sh:1" "finds wide comments"
 done_testing

@@ -149,7 +149,8 @@ def levels(b):
 
 MESSAGES = """(() => {
     const all = regtrace.messagesOf(), rank = (i) => regtrace.threads[i].rank, wrong = [];
-    /* Of calls that touch each other both are there at that time: where a clock ticks each 10 ns they may. */
+    /* If one call ends when the next begins, both are there at that time. Where a clock ticks every
+     * 10 ns, this happens. */
     const ends = (thread, name, time) => regtrace.tracks.filter((t) => t.thread === thread && t.lane.name === "mpi.function" && t.depth === 0).some((t) => {
         const items = regtrace.itemsOf(t);
         let low = 0, high = items.n;

@@ -25,7 +25,8 @@ done
 # time.
 often=task-clock:100000
 "$REGTRACE" run -o try -values vp-addr -values-sample $often -- true >said 2>&1 || often=cpu:1ms
-[ $often != cpu:1ms ] || [ -n "${REGTRACE_TEST_SAMPLES:-}" ] || samples=500 # that comes some 250 times a second
+# cpu:1ms samples some 250 times a second.
+[ $often != cpu:1ms ] || [ -n "${REGTRACE_TEST_SAMPLES:-}" ] || samples=500
 
 # sample CLASS PLUGIN NAME...: runs until each instruction was captured often enough; sets $listing.
 sample() {

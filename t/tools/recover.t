@@ -30,7 +30,8 @@ LD_PRELOAD=$LIBREGTRACE REGTRACE_CONTROL=start:pcontrol:solve,stop:pcontrol:solv
 pid=$!
 kill_at_end $pid
 wait_for 30 bash -c "ls $T/run/ctl/*.path"
-wait_for 60 bash -c "[ \$('$REGTRACE' dump '$T/run' 2>/dev/null | grep -c MPI_Barrier) -ge 1800 ]" # in the file, with its tail
+# Waits until the file, with its tail, has the events.
+wait_for 60 bash -c "[ \$('$REGTRACE' dump '$T/run' 2>/dev/null | grep -c MPI_Barrier) -ge 1800 ]"
 run 30 "$REGTRACE" recover "$T/run"
 is "$status" 0 'recover while the writer lives'
 like "$out" 'left alone, its writer is alive' 'leaves the file alone'

@@ -163,7 +163,8 @@ C
 gcc -O2 -g -no-pie -fno-pie -o ends ends.c -ldl || exit 99
 leaves_streams=1 # one is killed
 for how in whole killed long loads leaves; do
-    { "$REGTRACE" run -quiet -o "ends.$how" -max-size 1M -memory . -control "$WINDOWS" -- ./ends $how >out; } 2>said # by the shell, of one that is killed
+    # The shell says to `said` that a program was killed.
+    { "$REGTRACE" run -quiet -o "ends.$how" -max-size 1M -memory . -control "$WINDOWS" -- ./ends $how >out; } 2>said
     compared "$how: what there is" ' streams, ' "ends.$how"
 done
 incomplete "nothing happens" ends.whole "3 closed" "" "cut off\|left by\|not recorded"

@@ -48,7 +48,8 @@ gcc -O2 -g -o program program.c || exit 99
 "$REGTRACE" run -o run -memory '^(main|f[0-9]+)$' -- ./program >out 2>said || { diag "$(cat said)"; exit 99; }
 printf '#!/bin/sh\necho "$@" >>%q\nexec cc "$@"\n' "$T/calls" >compiler
 printf '#!/bin/sh\necho "$@" >>%q\nexec cc "$@" -O0\n' "$T/calls" >quick && chmod +x compiler quick
-cp -r run one && sed -i 's/SKELETON_UNIT/SKELETON_PIECE/' one/memory/*.c # as of a release that cuts nothing
+# A run as of a release that does not cut skeletons into units.
+cp -r run one && sed -i 's/SKELETON_UNIT/SKELETON_PIECE/' one/memory/*.c
 "$REGTRACE" skel replay run >expected 2>said
 CC=$T/compiler "$REGTRACE" skel replay -format count -jobs 3 run >count 2>said
 is "$? $(cat said)" "0 " "it is replayed"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Captured values, from the stream to the rank file: exact counts while the lists have room, bounded
- * memory beyond that, plug-ins and writers that die. A copy of this program is the vprofiler. */
+ * Captured values, from the stream to the rank file: exact counts while the lists have room, then
+ * bounded memory; plug-ins and writers that die. A copy of this program is the vprofiler. */
 #include "t/tap.h"
 #include "t/writer/fixture.h"
 #include "t/writer/value_records.h"

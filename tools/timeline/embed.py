@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of `regtrace timeline` as C: share/timeline/page.html with the style and the scripts in it, cut where the items and their meaning go.
+"""Writes the page of `regtrace timeline` as C.
+
+The page is share/timeline/page.html with the style and the scripts inserted. It is cut where the
+items and their meanings go.
 
 embed.py SHARE_TIMELINE OUT
 """
@@ -11,7 +14,7 @@ SCRIPTS = ["data.js", "view.js", "paint.js", "figures.js", "messages.js", "panel
 
 
 def body(folder, name):
-    """Without the comment in front, which says the licence: the page says it once."""
+    """Returns a file without its first comment, the licence, which the page has once."""
     with open(os.path.join(folder, name), encoding="utf-8") as file:
         text = file.read()
     return text[text.index("*/") + 2 :].lstrip("\n")

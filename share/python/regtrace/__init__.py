@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs that regtrace recorded, as pandas frames.
+"""Reads runs that regtrace recorded, as pandas frames.
 
     import regtrace
-    run = regtrace.open("regtrace-app-1234")     # the run's folder, its regtrace.h5, or one rank file
-    run.ranks                                    # one row per traced process
-    run.windows()                                # one row per thread and window
-    run.mpi_calls(rank=0)                        # one row per MPI call
-    run.events(window=3, code="MPI_Send")        # the raw records
+    run = regtrace.open("regtrace-app-1234")  # the run's folder, its regtrace.h5, or one rank file
+    run.ranks                                 # one row per traced process
+    run.windows()                             # one row per thread and window
+    run.mpi_calls(rank=0)                     # one row per MPI call
+    run.events(window=3, code="MPI_Send")     # the raw records
 
-All times are int64 nanoseconds on one clock for all ranks; `origin` of open() says where it starts.
+All times are int64 nanoseconds on one clock for all ranks; `origin` of open() chooses time 0.
 """
 
 import sys
@@ -33,12 +33,12 @@ __version__ = "0.1.0"
 
 
 def open(path, origin="run"):
-    """Open a run: its folder, its regtrace.h5 or one of its rank files.
+    """Opens a run: its folder, its regtrace.h5 or one of its rank files. Returns a Run.
 
-    origin: what time 0 is. "run": the start of the run's earliest thread, as in `regtrace report`;
-    "monotonic": CLOCK_MONOTONIC of rank 0's node; "realtime": the Unix epoch.
+    origin: time 0. "run": the start of the run's earliest thread, as in `regtrace report`;
+    "monotonic": that of CLOCK_MONOTONIC on rank 0's node; "realtime": the Unix epoch.
 
-    What is read is read anew by each method, so a run that is still going on shows more each time.
-    Raises RegtraceError with the remedy.
+    Each method reads the files anew, so a run that is still going on shows more each time. Raises
+    RegtraceError, whose text names the remedy.
     """
     return Run(path, origin)

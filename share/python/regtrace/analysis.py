@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all ranks together tell: who sends how much to whom, who has more to do, who waits for whom, how windows differ."""
+"""Analyses all ranks together: bytes between ranks, imbalance, waits, statistics of windows."""
 
 import warnings
 
@@ -17,14 +17,17 @@ def _say(text, level=4):
 
 
 def _rows_of(calls, messages, side):
-    """Calls in which matched messages begin: side "send", or "receive", where they are posted."""
+    """Returns the index labels of calls that send ("send") or post ("receive") the messages."""
     who = messages["sender" if side == "send" else "receiver"]
     at = matching.around(calls, who, messages[f"{side}_thread"], messages[f"{side}_ns"])
     return calls.index[at[at >= 0]]
 
 
 def _unmatched_sends(calls, messages, size):
-    """Sends on MPI_COMM_WORLD that are none of the matched messages; says what cannot be told."""
+    """Returns the sends on MPI_COMM_WORLD that are not among the matched messages.
+
+    A frame of sender, receiver and bytes. Warns about what it leaves out.
+    """
     starts = calls[calls["function"].isin(matching.STARTS)]
     if messages is not None:
         sending = _rows_of(calls, messages, "send")
@@ -45,7 +48,11 @@ def _unmatched_sends(calls, messages, size):
 
 
 def matrix(messages, calls, size, what):
-    """Sums from rank (row) to rank (column), of matched messages (None: there are none), and where not all are matched of the other sends."""
+    """Returns a frame of size x size: sums from rank (row) to rank (column).
+
+    Sums the matched messages (None: there are none) and, unless all messages are matched, the
+    other sends. what: "bytes" or "messages". attrs["source"] names what was summed.
+    """
     if what not in ("bytes", "messages"):
         raise RegtraceError(f"a matrix of {what!r}: bytes and messages are legal")
     tables = {}
@@ -64,7 +71,10 @@ def matrix(messages, calls, size, what):
 
 
 def _of_mpi_threads(windows, calls):
-    """Finished windows of threads that call MPI; of ranks on which none does, all."""
+    """Returns the finished windows of threads that call MPI.
+
+    If no thread of a rank calls MPI, all finished windows of that rank count.
+    """
     windows = windows[(windows["process"] == 0) & windows["stop_ns"].notna()].copy()
     calling = set(zip(calls["rank"], calls["thread"]))
     ranks = {rank for rank, _ in calling}
@@ -73,7 +83,10 @@ def _of_mpi_threads(windows, calls):
 
 
 def per_window(windows, calls):
-    """One row per rank and window: what its threads that call MPI did in it."""
+    """Returns a row per rank and window, summed over the threads that call MPI.
+
+    outside_ns is the time outside MPI, mpi_share that in MPI as a part of duration_ns.
+    """
     windows = _of_mpi_threads(windows, calls)
     icount = windows["stop_icount"].astype("Float64") - windows["start_icount"].astype("Float64")
     windows = windows.assign(instructions=icount, duration_ns=windows["duration_ns"].astype(np.int64))
@@ -90,7 +103,7 @@ def per_window(windows, calls):
 
 
 def _spread(values, ranks):
-    """Mean, least and most over ranks, and who."""
+    """Returns mean, minimum and maximum over ranks, the ranks of both, and max / mean."""
     values, ranks = np.asarray(values, dtype=np.float64), np.asarray(ranks)
     mean = values.mean()
     return {"ranks": len(values), "mean": mean, "min": values.min(), "min_rank": int(ranks[values.argmin()]), "max": values.max(),
@@ -98,7 +111,7 @@ def _spread(values, ranks):
 
 
 def imbalance(windows, calls, by):
-    """How uneven work is, max / mean over ranks."""
+    """Returns how uneven work is over ranks; see Run.imbalance()."""
     table = per_window(windows, calls)
     if by == "window":
         rows = [{"window": w, **_spread(p["outside_ns"], p["rank"])} for w, p in table.groupby("window")]
@@ -118,7 +131,7 @@ def imbalance(windows, calls, by):
 
 
 def window_statistics(windows, calls):
-    """One row per window and quantity, over the ranks that have it."""
+    """Returns a row per window and quantity, over the ranks of which the quantity is known."""
     table, rows = per_window(windows, calls), []
     for window, p in table.groupby("window"):
         for quantity in ("duration_ns", "mpi_share", "calls", "bytes", "instructions"):
@@ -129,7 +142,12 @@ def window_statistics(windows, calls):
 
 
 def _waits_of(calls, at, wait, cause, kind):
-    """One wait a call: of several in it the longest; of those that go on with the first message, the shortest."""
+    """Returns a row per call that waits, with WAIT_COLUMNS.
+
+    at: position of each wait in `calls`, -1: in no call. wait: ns. cause: the rank waited for. If
+    a call has several waits, the longest counts; MPI_Waitany and MPI_Waitsome go on with the first
+    message, so their shortest counts.
+    """
     rows = pd.DataFrame({"at": at, "wait_ns": wait, "for_rank": cause})
     rows = rows[rows["at"] >= 0].sort_values("wait_ns", kind="stable")
     first = calls["function"].to_numpy()[rows["at"]] if len(rows) else np.empty(0, dtype=object)
@@ -143,8 +161,11 @@ def _waits_of(calls, at, wait, cause, kind):
 
 
 def late_senders(calls, messages):
-    """A rank is in a receive or a wait before the message that it needs is sent. Of a call that gets several, the latest; MPI_Waitany and
-    MPI_Waitsome have waited for the first only."""
+    """Returns the waits of receives and wait calls for a message that is sent later.
+
+    A call that gets several messages waits for the latest; MPI_Waitany and MPI_Waitsome wait for
+    the first only.
+    """
     at = matching.around(calls, messages["receiver"], messages["receive_thread"], messages["received_ns"])
     call = calls.iloc[np.maximum(at, 0)].reset_index(drop=True)
     at = np.where(call["function"].isin(matching.WAITS), at, -1) if len(at) else at
@@ -153,7 +174,10 @@ def late_senders(calls, messages):
 
 
 def late_receivers(calls, messages):
-    """A synchronous send (MPI_Ssend) waits for its receive to be posted; of others nobody can tell."""
+    """Returns the waits of synchronous sends (MPI_Ssend) for their receives to be posted.
+
+    Whether other sends wait is not known.
+    """
     at = matching.around(calls, messages["sender"], messages["send_thread"], messages["send_ns"])
     call = calls.iloc[np.maximum(at, 0)].reset_index(drop=True)
     at = np.where(call["function"] == "MPI_Ssend", at, -1) if len(at) else at
@@ -162,7 +186,12 @@ def late_receivers(calls, messages):
 
 
 def collective_waits(matched):
-    """From a rank's enter to the last one's enter, or to its own leave where that comes first (a broadcast's root does not wait)."""
+    """Returns the waits in collective calls, which matching.collectives() matched.
+
+    A wait lasts from a rank's enter to the last rank's enter, or to its own leave if that comes
+    first (a broadcast's root does not wait). Leaves out calls that a window cut at the begin on
+    any rank.
+    """
     if len(matched) == 0:
         return pd.DataFrame(columns=WAIT_COLUMNS)
     last = matched.loc[matched.groupby("turn")["begin_ns"].idxmax()].set_index("turn")

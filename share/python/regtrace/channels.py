@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""channels.h5, which `regtrace emulate` makes: what threads and processors show at each moment."""
+"""Reads channels.h5 of `regtrace emulate`: states of threads and processors over time."""
 
 import contextlib
 import difflib
@@ -21,7 +21,7 @@ def _text(value):
 
 
 def _plain(rows):
-    """A frame of a table: texts as such."""
+    """Returns a table as a frame, with its texts as str."""
     frame = pd.DataFrame({n: rows[n] for n in rows.dtype.names})
     for name in frame:
         if rows.dtype[name].kind == "S":
@@ -30,7 +30,7 @@ def _plain(rows):
 
 
 class Channels:
-    """The file of a run's folder, or any other that `regtrace emulate -output` made."""
+    """The channels.h5 of a run's folder, or another file of `regtrace emulate -output`."""
 
     def __init__(self, path):
         self.path = path
@@ -52,7 +52,7 @@ class Channels:
             raise RegtraceError(f"{self.path} cannot be read ({problem}): `regtrace emulate` makes it anew") from problem
 
     def check_age(self, files):
-        """Warns where the rank files are not those it was made of."""
+        """Warns if the rank files have another number of events than the file was made from."""
         with self.opened() as f:
             have = {(int(r["rank"]), int(r["pid"])) for r in f["rows/thread"][:]}
             events = int(f.attrs["events"])
@@ -68,7 +68,11 @@ class Channels:
                                  for n, d in group.items()], columns=["name", "title", "kind", "changes"])  # fmt: skip
 
     def channel(self, name, rows):
-        """What each row shows, one stretch behind the other until the end of the run. Times from the file's origin."""
+        """Returns (a row per span of time in which one state shows, origin in ns).
+
+        The spans of a thread or processor follow each other up to the end of the run. Times are ns
+        since the file's origin. rows: "thread" or "cpu".
+        """
         with self.opened() as f:
             group = f["channels"][_side(rows)]
             if name not in group:
@@ -97,12 +101,16 @@ class Channels:
         return pd.concat([where[front], frame], axis=1), self.origin()
 
     def origin(self):
-        """Its time 0, on CLOCK_MONOTONIC of rank 0's node."""
+        """Returns the file's time 0, in ns of CLOCK_MONOTONIC on rank 0's node."""
         with self.opened() as f:
             return int(f.attrs["origin_ns"])
 
     def messages(self):
-        """(messages that the emulator has matched, with the threads of both sides, or None where it matched none; origin)."""
+        """Returns (messages that the emulator matched, with the threads of both sides; origin).
+
+        (None, 0) if the file has no messages. attrs["unmatched"]: sends and receives without a
+        partner.
+        """
         with self.opened() as f:
             if "messages" not in f:
                 return None, 0

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Raw ticks of a rank to nanoseconds of CLOCK_MONOTONIC on rank 0's node."""
+"""Converts raw ticks of a rank to nanoseconds of CLOCK_MONOTONIC on rank 0's node."""
 
 import numpy as np
 
-CLOSEST = 1_000_000  # ns: calibration points nearer than that say nothing about the rate
+CLOSEST = 1_000_000  # ns; calibration points closer than this say nothing about the rate
 
 
 class Clock:
-    """Linear through the first and the last calibration point, as the tools do it, then the node's offset."""
+    """A line through the first and the last calibration point, plus the node's offset and drift.
+
+    The tools convert ticks in the same way.
+    """
 
     def __init__(self, calibration, nominal_ns_per_tick, offset_ns, drift):
         self.known = len(calibration) > 0
@@ -22,7 +25,7 @@ class Clock:
         self.drift = drift
 
     def ns(self, ticks):
-        """An array of ticks (or one number) to int64 ns."""
+        """Converts ticks, an array or one number, to int64 ns."""
         away = (np.asarray(ticks, dtype=np.uint64) - np.uint64(self.ticks0)).astype(np.int64)
         since = (away.astype(np.float64) * self.rate).astype(np.int64)
         ns = since + (self.ns0 + self.offset)
@@ -31,5 +34,5 @@ class Clock:
         return ns
 
     def span_ns(self, ticks):
-        """A number of ticks to ns."""
+        """Converts a duration in ticks to int64 ns."""
         return np.rint(np.asarray(ticks, dtype=np.float64) * self.rate * (1.0 + self.drift)).astype(np.int64)

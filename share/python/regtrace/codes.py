@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Event codes: model, category, value in the three low bytes (share/doc/schema.md), and selecting by them."""
+"""Defines event codes and selects events by them.
+
+A code has model, category and value in its three low bytes (share/doc/schema.md).
+"""
 
 import difflib
 import enum
@@ -21,13 +24,13 @@ class Flag(enum.IntFlag):
     """The `flags` column of events."""
 
     CUT = 0x04  # the real edge lies outside the window
-    LATE = 0x08  # the edge came later than asked
+    LATE = 0x08  # the edge came later than requested
     NESTED = 0x10  # made inside another recorded MPI call
     FORTRAN = 0x20  # reached through a Fortran entry point
 
 
 def code(text):
-    """The number of a code written as its three bytes, "RW[" for instance."""
+    """Returns the number of a code from its three bytes as text, for example "RW[" of a window."""
     return ord(text[0]) | ord(text[1]) << 8 | ord(text[2]) << 16
 
 
@@ -50,13 +53,17 @@ COUNTER = code("PCc")
 SAMPLE = code("PSs")
 SAMPLE_CALLERS = code("PSc")
 
-# Numbers of MPI functions beyond a byte continue in categories of their own.
+# A byte holds 256 numbers of MPI functions, so further ones have other categories: category -> its
+# first number.
 _ENTER = {ord("E"): 0, ord("e"): 256, ord("B"): 512}
 _LEAVE = {ord("L"): 0, ord("l"): 256, ord("D"): 512}
 
 
 def mpi_edges(codes):
-    """For an array of codes: +1 enter, -1 leave, 0 neither; and the number of the MPI function."""
+    """Returns (edge, function) for an array of codes.
+
+    edge: int8, +1 enter, -1 leave, 0 neither. function: int32, the number of the MPI function.
+    """
     codes = np.asarray(codes, dtype=np.uint32)
     category = (codes >> 8) & 0xFF
     function = (codes >> 16) & 0xFF
@@ -71,9 +78,13 @@ def mpi_edges(codes):
 
 
 def select(wanted, names, level=3):
-    """The codes that `wanted` means: a number, a name or pattern ("MPI_Send", "MPI_*", "EV_REGION_*"), or a
-    list of those. `names`: code -> name. MPI functions that nobody called are not among the names: such a name selects
-    nothing, with a warning (`level`: stacklevel of the caller's caller). Raises RegtraceError for other names that no kind of event has."""
+    """Returns the codes that `wanted` selects, sorted, as uint32.
+
+    wanted: a number, a name or pattern ("MPI_Send", "MPI_*", "EV_REGION_*"), or a list of those.
+    names: code -> name. An MPI function that the run never called has no name there, so it selects
+    nothing, with a warning (level: its stacklevel, for the caller's caller). Raises RegtraceError
+    for other names that no kind of event has.
+    """
     if isinstance(wanted, (str, int, np.integer)):
         wanted = [wanted]
     found = set()

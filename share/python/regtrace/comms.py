@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The communicators of all ranks as one set, by the identities in /comms (share/doc/schema.md)."""
+"""Joins the communicators of all ranks by their identities in /comms (share/doc/schema.md)."""
 
 import pandas as pd
 
 WORLD, SELF = 1, 2
-_MANY = 0xFFFF  # the number of all that came when there were too many
+_MANY = 0xFFFF  # shared by all communicators that came after too many
 
 
 def _rows(file):
-    """(id, identity, sides, rank in it, size) of those of which it is known which they are; and whether the world has a row."""
+    """Returns (rows of communicators with a known identity, whether MPI_COMM_WORLD has a row).
+
+    A row is (id, identity, sides, rank in the communicator, size).
+    """
     table, world = file.table("comms"), False
     if "identity" not in table.dtype.names:  # files of earlier versions
         return [], False
@@ -22,22 +25,29 @@ def _rows(file):
 
 
 def _members(rows):
-    """How many ranks one identity has, of both groups; None where two processes say they are the same one of it."""
+    """Returns how many ranks the communicator of these rows has, in both groups together.
+
+    Returns None if two processes claim the same rank in it.
+    """
     sides = 2 if rows[0][3] & 1 else 1
     size, who = [0, 0], {}
     for rank, _, _, side, place, told in rows:
         own = 1 if sides == 2 and side & 2 else 0
         if who.setdefault((own, place), rank) != rank:
             return None
-        other = own ^ (sides - 1)  # with two groups `size` is the other one's
+        other = own ^ (sides - 1)  # with two groups, `told` is the size of the other group
         size[other] = max(size[other], told)
         size[own] = max(size[own], place + 1)
     return sum(size)
 
 
 def known(files):
-    """One row per rank and communicator that it calls `comm`: `key`, the same number on all ranks that have it, `members`, how many they are,
-    and `sides`, its groups. Communicators that nobody can tell from others have no row."""
+    """Returns a row per rank and communicator: rank, comm, key, members, sides; all int64.
+
+    comm: the number that the rank's file gives the communicator. key: its number on all ranks.
+    members: how many ranks it has. sides: how many groups, 1 or 2. A communicator that cannot be
+    told from others has no row.
+    """
     found, nameless = [], []
     for f in files:
         if f.process != 0:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The errors and warnings of the package."""
+"""Defines the error and the warning of the package."""
 
 
 class RegtraceError(Exception):
-    """A run or a file cannot be read; the text says what to do."""
+    """A run or a file cannot be read; the text names the remedy."""
 
 
 class IncompleteWarning(UserWarning):
-    """The frame is right but not everything that happened is in it."""
+    """The frame is right, but lacks some of what happened."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an event of REGTRACE_EVENTS counts, by its name: the kernel's, PAPI's and libpfm4's (as `regtrace report` tells it)."""
+"""Tells what an event of REGTRACE_EVENTS counts, by its name in the kernel, PAPI or libpfm4.
+
+`regtrace report` decides in the same way.
+"""
 
 import re
 
@@ -15,12 +18,18 @@ def _whole(name):
 
 
 def plain(name):
-    """Without the table's name in front and what stands behind a ':', in small letters with '-' between words."""
+    """Returns the name in lower case with '-' between words.
+
+    Drops the table's name before '::' and what follows a ':'.
+    """
     return _whole(name).partition(":")[0]
 
 
 def is_miss(name):
-    """Does it count misses? Cycles during which misses wait are no misses; Arm's name of a miss is refill."""
+    """Returns whether the event counts misses.
+
+    Cycles in which misses wait are no misses. Arm calls a miss a refill.
+    """
     name = _whole(name)
     if name.startswith("papi-"):
         return _PAPI_MISS.fullmatch(name.partition(":")[0]) is not None

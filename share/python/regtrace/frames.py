@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames of one rank file, times in ns of rank 0's node; run.py puts the ranks together."""
+"""Makes the frames of one rank file, with times in ns on rank 0's node; run.py joins the ranks."""
 
 import numpy as np
 import pandas as pd
@@ -19,13 +19,16 @@ FIRED_FLAGS = {"bcast": 1, "late": 2, "precond": 4, "ignored": 8, "default_start
 
 
 def nullable(values, missing, dtype="Int64"):
-    """An integer column with NA where `missing`."""
+    """Returns an integer column with NA where `missing` is true."""
     values = np.array(values).astype(dtype.lower())
     return pd.array(pd.arrays.IntegerArray(values, np.array(missing, dtype=bool)), dtype=dtype)
 
 
 def named(values, names, unknown):
-    """A categorical column of the names of numbers."""
+    """Returns a categorical column with the names of numbers.
+
+    names: number -> name. A number without a name becomes "UNKNOWN NUMBER".
+    """
     values = np.asarray(values)
     present, inverse = np.unique(values, return_inverse=True)
     labels = [names.get(int(v), f"{unknown} {int(v)}") for v in present]
@@ -35,8 +38,11 @@ def named(values, names, unknown):
 
 
 def wanted(values, choice):
-    """Mask of the values that are the number, or among the numbers, `choice`; "4" and "4-9" as -window of the tools takes
-    them; None = all."""
+    """Returns a mask of the values that `choice` selects.
+
+    choice: a number, several numbers, a text ("4" or "4-9") as -window of the tools takes it, or
+    None for all.
+    """
     if choice is None:
         return np.ones(len(values), dtype=bool)
     if isinstance(choice, str):
@@ -48,7 +54,7 @@ def wanted(values, choice):
 
 
 def span(text):
-    """First and last of "4" or "4-9"."""
+    """Returns (first, last) of the text "4" or "4-9"; raises RegtraceError for another."""
     first, dash, last = text.partition("-")
     last = last if dash else first
     if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()) or int(last) < int(first):
@@ -57,7 +63,10 @@ def span(text):
 
 
 def row_range(file, window):
-    """Rows of /events that can belong to the windows: narrower than the file where nothing was lost."""
+    """Returns the range [low, high) of rows of /events that can belong to the windows.
+
+    Returns (0, None), all rows, if the file lost events. high is None up to the end.
+    """
     if window is None or not file.lossless:
         return 0, None
     rows = file.table("windows")
@@ -69,7 +78,7 @@ def row_range(file, window):
 
 
 def raw_blocks(file, window=None, thread=None, code=None):
-    """Structured arrays of the events that match."""
+    """Yields the events that match, as structured arrays."""
     low, high = row_range(file, window)
     for block in file.blocks(low, high):
         keep = wanted(block["thread"], thread) & wanted(block["window"], window)
@@ -82,13 +91,13 @@ def raw_blocks(file, window=None, thread=None, code=None):
 
 
 def raw(file, **filters):
-    """All of them in one array."""
+    """Returns all events that match in one structured array."""
     blocks = list(raw_blocks(file, **filters))
     return np.concatenate(blocks) if blocks else file.no_rows("events")
 
 
 def events(file, rows):
-    """The frame of raw events."""
+    """Returns the frame of raw events."""
     file.know(rows["code"])
     return pd.DataFrame({
         "time_ns": file.clock.ns(rows["clock"]),
@@ -105,17 +114,21 @@ def events(file, rows):
 
 
 def alarm_texts(file):
-    """The alarms of all chains as they were written."""
+    """Returns the texts of the alarms of all chains, as the user wrote them, by number."""
     return {int(r["alarm"]): r["text"].decode("utf-8", "replace").rstrip("\0") for r in file.table("alarms")}
 
 
 def alarm_column(numbers, texts):
-    """The alarm's text, NA where there was none."""
+    """Returns a column of the alarms' texts, NA for a negative number (no alarm)."""
     return pd.array([texts.get(int(n), f"alarm {n}") if n >= 0 else pd.NA for n in numbers], dtype="string")
 
 
 def opener(window, fired, all_windows):
-    """Who opened a window: an alarm, else the fired row before it says, of the thread that others have joined."""
+    """Returns who opened a window: "alarm", "default start", "API" or "unknown".
+
+    Without an alarm, the flags of the last fired row before the window tell. If the thread joined
+    a broadcast, that is a row of the thread that fired it.
+    """
     if window["start_alarm"] >= 0:
         return "alarm"
     firing = all_windows[(all_windows["ordinal"] == window["ordinal"]) & (all_windows["firing"] != 0)]
@@ -127,8 +140,10 @@ def opener(window, fired, all_windows):
 
 
 def region_columns(file, rows):
-    """What a window stands for: the id, weight and multiplier of its region, NA where it has none. Files of earlier versions
-    have no such columns."""
+    """Returns the columns of the windows' regions: id, weight and multiplier; NA without a region.
+
+    Files of earlier versions lack these columns.
+    """
     if "region" not in rows.dtype.names:
         none = [pd.NA] * len(rows)
         return {"region": pd.array(none, dtype="string"), "weight": pd.array(none, dtype="Float64"),
@@ -140,7 +155,7 @@ def region_columns(file, rows):
 
 
 def windows(file):
-    """One row per thread and window."""
+    """Returns a row per thread and window."""
     rows = file.table("windows")
     fired_rows = file.table("fired") if (rows["start_alarm"] < 0).any() else rows[:0]
     texts = alarm_texts(file)
@@ -160,7 +175,7 @@ def windows(file):
         "closed_by": [REASONS.get(int(r), f"reason {r}") for r in rows["reason"]],
         "bcast": rows["bcast"] != 0,
         "firing": rows["firing"] != 0,
-        "truncated": rows["truncated"] == 1,  # 2: the thread waited, and its end was not recorded
+        "truncated": rows["truncated"] == 1,  # 2: the thread waited, so its end was not recorded
         "start_late_ns": file.clock.span_ns(rows["start_late"]),
         "stop_late_ns": file.clock.span_ns(rows["stop_late"]),
     }
@@ -171,14 +186,17 @@ def windows(file):
 
 
 def counted(rows):
-    """Instructions of threads, and where nobody counted them. Files of earlier versions have no such column."""
+    """Returns (instructions of the threads, mask of those that were not counted).
+
+    Files of earlier versions lack the column.
+    """
     there = "instructions" in rows.dtype.names
     values = rows["instructions"].astype(np.int64) if there else np.zeros(len(rows), dtype=np.int64)
     return values, values == 0
 
 
 def threads(file):
-    """One row per thread."""
+    """Returns a row per thread."""
     rows = file.table("threads")
     texts = file.strings()
     ended = rows["ended"] == 0
@@ -202,7 +220,7 @@ def threads(file):
 
 
 def fired(file):
-    """One row per fired alarm."""
+    """Returns a row per fired alarm."""
     rows = file.table("fired")
     frame = {
         "time_ns": file.clock.ns(rows["clock"]),
@@ -222,7 +240,7 @@ def fired(file):
 
 
 def losses(file):
-    """What is not in the file."""
+    """Returns a row per loss: what the file lacks."""
     rows = file.table("losses")
     return pd.DataFrame({
         "kind": [LOSSES.get(int(k), f"kind {k}") for k in rows["kind"]],
@@ -233,8 +251,13 @@ def losses(file):
 
 
 def pair_rows(rows, edge, key, lost):
-    """Match enters and leaves thread by thread. rows hold the edges and the EV_DROPPED marks (`lost`) among them.
-    Returns positions in rows: begins, ends, alone; and the depths of the pairs."""
+    """Matches enters with leaves, thread by thread.
+
+    rows: the edges, and the EV_DROPPED events among them (`lost` is true); nothing is paired across
+    those. edge and key: as for pairs.match(). Returns (begins, ends, alone, depths): positions in
+    rows of the pairs, ordered by the clock of their begin, and of edges without a partner; depths
+    of the pairs.
+    """
     begins, ends, alone, depths = [], [], [], []
     for thread in np.unique(rows["thread"]):
         here = np.flatnonzero(rows["thread"] == thread)
@@ -254,12 +277,15 @@ def pair_rows(rows, edge, key, lost):
 
 
 def signed32(words):
-    """The low 32 bits as a signed number."""
+    """Returns the low 32 bits of each word as a signed number."""
     return (words & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
 
 
 def mpi_rows(file, **filters):
-    """Enters and leaves of MPI functions, with the drop marks: (rows, edge, function)."""
+    """Returns (rows, edge, function) of the enters and leaves of MPI functions.
+
+    EV_DROPPED events are among the rows. edge and function: as of codes.mpi_edges().
+    """
     parts = []
     for block in raw_blocks(file, **filters):
         edge, _ = codes.mpi_edges(block["code"])
@@ -269,14 +295,17 @@ def mpi_rows(file, **filters):
 
 
 def mpi_names(file):
-    """Function number -> name, from the file's own table."""
+    """Returns function number -> name, from the file's own table."""
     numbers = np.array(sorted(file.names), dtype=np.uint32)
     edge, function = codes.mpi_edges(numbers)
     return {int(f): file.names[int(c)] for c, e, f in zip(numbers, edge, function) if e > 0}
 
 
 def mpi_calls(file, function=None, **filters):
-    """(frame of complete calls, frame of edges that have no partner). function: the codes of the functions wanted."""
+    """Returns (frame of complete MPI calls, frame of edges without a partner).
+
+    function: the codes of the wanted functions, None for all.
+    """
     rows, edge, number = mpi_rows(file, **filters)
     file.know(rows["code"])
     names = mpi_names(file)
@@ -291,8 +320,10 @@ def mpi_calls(file, function=None, **filters):
     peer, tag = signed32(enter["a"]), signed32(enter["a"] >> np.uint64(32))
     begin, end = file.clock.ns(enter["clock"]), file.clock.ns(leave["clock"])
     cut = (enter["flags"] & codes.Flag.CUT) != 0
-    facts = np.where(leave["b"] != 0, leave["b"], enter["b"])  # unknown at the enter: in the leave
-    size = np.where(peer == codes.PROC_NULL, 0, facts & np.uint64(2**48 - 1)).astype(np.int64)  # no message
+    # The leave has the bytes and the communicator if they were not known at the enter.
+    facts = np.where(leave["b"] != 0, leave["b"], enter["b"])
+    # A call with MPI_PROC_NULL has no message.
+    size = np.where(peer == codes.PROC_NULL, 0, facts & np.uint64(2**48 - 1)).astype(np.int64)
     calls = pd.DataFrame({
         "thread": enter["thread"],
         "window": enter["window"],
@@ -323,8 +354,11 @@ def mpi_calls(file, function=None, **filters):
 
 
 def mpi_messages(file, **filters):
-    """Completed receives and requests. Receives have source, tag and bytes as matched, other requests none of them; where
-    `unknown` is true the request was made outside its window, and they hold only if it was a receive."""
+    """Returns a row per completed receive or request.
+
+    Receives have source, tag and bytes as matched; in other requests they are NA. If `unknown` is
+    true, the request was made outside the window, and they hold only if it was a receive.
+    """
     rows = raw(file, code=np.array([codes.MPI_COMPLETE, codes.MPI_BYTES], dtype=np.uint32), **filters)
     rows = rows[np.argsort(rows["thread"], kind="stable")]
     is_head = rows["code"] == codes.MPI_COMPLETE
@@ -350,7 +384,7 @@ def mpi_messages(file, **filters):
 
 
 def regions(file, **filters):
-    """Named regions, begin and end in one row."""
+    """Returns (frame with a row per named region, number of edges without a partner)."""
     both = np.array([codes.REGION_BEGIN, codes.REGION_END, codes.DROPPED], dtype=np.uint32)
     rows = raw(file, code=both, **filters)
     edge = np.select([rows["code"] == codes.REGION_BEGIN, rows["code"] == codes.REGION_END], [1, -1], 0)
@@ -372,7 +406,7 @@ def regions(file, **filters):
 
 
 def marks(file, **filters):
-    """Pushed, popped and set values of marks, with their titles and labels."""
+    """Returns a row per push, pop or set of a mark, with the type's title and the value's label."""
     texts = file.strings()
     named_types = raw(file, code=np.array([codes.MARK_TYPE, codes.MARK_LABEL], dtype=np.uint32))
     titles, labels = {}, {}

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which send is received by which receive on MPI_COMM_WORLD, and which collective calls of the ranks are one, on any communicator."""
+"""Matches sends with receives on MPI_COMM_WORLD, and collective calls on any communicator."""
 
 import numpy as np
 import pandas as pd
 
 from regtrace.comms import SELF, WORLD
 
-_LARGE = "_c"  # MPI-4's functions with large counts
+_LARGE = "_c"  # suffix of MPI-4's functions with large counts
 SENDS = {"MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend", "MPI_Sendrecv",
          "MPI_Sendrecv_replace", "MPI_Isendrecv", "MPI_Isendrecv_replace"}  # fmt: skip
 BLOCKING_RECEIVES = {"MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace"}
 RECEIVES_AT_ONCE = {"MPI_Irecv"}
 STARTS = {"MPI_Start", "MPI_Startall"}
 WAITS = {"MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Mrecv"} | BLOCKING_RECEIVES
-# Nobody leaves these before everybody has entered them.
+# No rank leaves these before every rank has entered them.
 SYNCHRONISING = {"MPI_Barrier", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Allreduce"}
 COLLECTIVES = SYNCHRONISING | {
     "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv", "MPI_Reduce", "MPI_Reduce_scatter",
@@ -26,20 +26,26 @@ MESSAGES = ["sender", "receiver", "tag", "bytes", "send_thread", "send_ns", "sen
 
 
 def base(names):
-    """Names of functions without what marks their large-count twins."""
+    """Returns the function names without the suffix of their large-count variants."""
     names = np.asarray(names, dtype=object)
     return np.array([n[:-2] if n.endswith(_LARGE) else n for n in names], dtype=object)
 
 
 def outermost(calls):
-    """Calls of the ranks' own processes that lie in no other call, with their plain names, in the order of their begins."""
+    """Returns the calls of the ranks' own processes that lie in no other call, ordered by begin.
+
+    `function` becomes the name without the suffix of large-count variants.
+    """
     calls = calls[(calls["depth"] == 0) & ~calls["nested"] & (calls["process"] == 0)].copy()
     calls["function"] = base(calls["function"].astype(str))
     return calls.sort_values("begin_ns", kind="stable", ignore_index=True)
 
 
 def around(calls, ranks, threads, times):
-    """Rows of `calls` (outermost ones) in which these moments lie, -1: none."""
+    """Returns the position in `calls` (outermost ones) of the call in which each moment lies.
+
+    ranks, threads, times (ns): one element per moment. -1 if a moment lies in no call.
+    """
     found = np.full(len(times), -1, dtype=np.int64)
     ranks, threads, times = (np.asarray(a, dtype=np.int64) for a in (ranks, threads, times))
     groups = calls.groupby(["rank", "thread"], sort=False).indices
@@ -53,18 +59,21 @@ def around(calls, ranks, threads, times):
 
 
 def sends(calls):
-    """Sends on the world communicator, as they were recorded."""
+    """Returns the sends on MPI_COMM_WORLD as recorded, without those cut at their begin."""
     plain = calls["function"].isin(SENDS) & (calls["comm"] == WORLD).fillna(False) & (calls["peer"] >= 0).fillna(False)
     return calls[plain & ~calls["cut_begin"]]
 
 
 def elsewhere(calls):
-    """Sends that are not on the world communicator, or of which that is not known."""
+    """Returns the sends that are not on MPI_COMM_WORLD, or not known to be."""
     return calls[calls["function"].isin(SENDS) & (calls["comm"] != WORLD).fillna(True) & (calls["peer"] >= 0).fillna(False)]
 
 
 def _receives(calls, completions):
-    """Completed receives on the world communicator with the call that posted each, and how many others there are."""
+    """Returns (completed receives on MPI_COMM_WORLD, number of other completed receives).
+
+    receive_ns is the begin of the call that posted the receive.
+    """
     done = completions[(completions["process"] == 0) & ~completions["unknown"] & (completions["source"] >= 0).fillna(False)]
     done = done.sort_values("time_ns", kind="stable", ignore_index=True)
     at = around(calls, done["rank"], done["thread"], done["time_ns"])
@@ -84,12 +93,17 @@ def _receives(calls, completions):
 
 
 def messages(calls, completions, tolerance_ns):
-    """(frame of messages, how many sends and receives are left out; how many that this does not look at: sends and receives, starts of
-    persistent ones).
+    """Returns (frame of messages with the columns MESSAGES, left, others, starts).
 
-    Messages of one sender, receiver and tag do not overtake each other: the k-th that is sent is the k-th that is received, receives in the
-    order in which they were posted. That holds where both sides recorded all of them: a way on which the numbers or the bytes
-    differ, or where something is received before it is sent, is left out as a whole.
+    left: sends and receives that are left out because they do not match.
+    others: sends and receives that this does not look at.
+    starts: calls that start persistent requests, which this does not look at either.
+
+    Messages of one sender, receiver and tag do not overtake each other: the k-th send matches the
+    k-th receive, in the order in which receives were posted. That holds only if both sides
+    recorded all of them. So a queue is left out as a whole if its numbers of sends and receives or
+    its bytes differ, or if a message is received before it is sent. tolerance_ns: how far the
+    clocks of two nodes may differ.
     """
     out = sends(calls)
     out = pd.DataFrame({"sender": out["rank"].astype(np.int64), "receiver": out["peer"].astype(np.int64), "tag": out["tag"].astype(np.int64),
@@ -108,14 +122,21 @@ def messages(calls, completions, tolerance_ns):
 
 
 def _from_start(calls):
-    """Windows and ranks of which the window has been open since MPI_Init: sequences have their beginnings."""
+    """Returns the (window, rank) pairs whose window was open at MPI_Init.
+
+    Their sequences of calls lack nothing at the beginning.
+    """
     first = calls.drop_duplicates(["window", "rank"])
     first = first[first["function"].isin(["MPI_Init", "MPI_Init_thread"]) & ~first["cut_begin"]]
     return set(zip(first["window"], first["rank"]))
 
 
 def _one_by_one(of, is_tight, tolerance_ns):
-    """The k-th call of each rank (rank: calls) is the same, for as many as all have."""
+    """Returns whether the k-th call of each rank can be one operation, for as many as all have.
+
+    of: rank -> calls. The functions must be the same. If `is_tight` (one group), no rank may leave
+    a synchronising call before all have entered it, within tolerance_ns.
+    """
     count = min(map(len, of.values()))
     column = lambda name: np.array([p[name].to_numpy()[:count] for p in of.values()])  # noqa: E731
     names, begin, end = column("function"), column("begin_ns"), column("end_ns")
@@ -127,11 +148,14 @@ def _one_by_one(of, is_tight, tolerance_ns):
 
 
 def collectives(calls, comms, tolerance_ns):
-    """(calls of collective functions with the number `turn` of each, how many are left out). comms: those of comms.known().
+    """Returns (matched calls of collective functions, number of those left out).
 
-    The k-th of one rank is the k-th of another on the same communicator, where all its ranks recorded the same ones: in each window of all of
-    them those whose functions are the same, one by one. Windows in which somebody would leave a barrier that another has not
-    entered are left out (with two groups, nobody waits for the own one).
+    comms: of comms.known(). The column `turn` is the same number in all calls of one operation.
+
+    On a communicator, the k-th call of one rank matches the k-th call of another if all its ranks
+    recorded the same calls. So this takes each window that all these ranks have, if their functions
+    are the same one by one. It leaves out windows in which a rank would leave a barrier before
+    another has entered it. (With two groups this is not checked: no rank waits for its own group.)
     """
     kept, turn = [], 0
     chosen = calls[calls["function"].isin(COLLECTIVES) & (calls["comm"] != SELF).fillna(True)]

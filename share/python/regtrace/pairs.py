@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Matching enters with their leaves on one thread."""
+"""Matches enters with their leaves on one thread."""
 
 import numpy as np
 
 
 def _by_level(edge):
-    """Pairs of a stretch in which no leave is without its enter: an enter and the next event on its level."""
+    """Pairs edges of which no leave lacks its enter: an enter with the next edge on its level."""
     depth = np.cumsum(edge)
     level = np.where(edge > 0, depth, depth + 1)
     order = np.argsort(level, kind="stable")
@@ -17,7 +17,7 @@ def _by_level(edge):
 
 
 def _by_stack(edge, key):
-    """The same one by one, for stretches with something missing: a leave ends the nearest enter of its key."""
+    """Pairs edges if some are missing, one by one: a leave ends the nearest enter of its key."""
     stack, begins, ends = [], [], []
     for i in range(len(edge)):
         if edge[i] > 0:
@@ -33,11 +33,12 @@ def _by_stack(edge, key):
 
 
 def match(edge, key, gap):
-    """Pair the edges of one thread, in the order they happened.
+    """Pairs the edges of one thread, which are in the order of time.
 
-    edge: +1 enter, -1 leave. key: what must be equal in a pair. gap: true where something was lost before
-    this edge; nothing is paired across it. Returns (begins, ends, alone, depth): positions of the pairs, ordered by
-    begin, positions without a partner, and the depth of each pair (0 = outermost).
+    edge: +1 enter, -1 leave. key: equal in the edges of a pair. gap: true if events were lost
+    before the edge; nothing is paired across a gap. Returns (begins, ends, alone, depth): the
+    positions of the pairs, ordered by begin, the positions of edges without a partner, and the
+    depth of each pair (0: outermost).
     """
     edge = np.asarray(edge, dtype=np.int64)
     key = np.asarray(key)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames of what the program itself did in one rank file: its functions, samples of where it was, counted events."""
+"""Makes the frames of the program itself in one rank file: functions, samples, counted events."""
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,16 @@ from regtrace.symbols import Symbols
 
 
 def places(file, addresses, clocks):
-    """The image that each address belonged to at its time: (rows of /maps, the row of each or -1, its offset in it)."""
+    """Finds the image of each address at its clock.
+
+    Returns (rows of /maps, sorted; the row of each address or -1; its offset in the image, or the
+    address itself without an image).
+    """
     maps = file.table("maps")
     maps = maps[np.lexsort((maps["clock"], maps["base"]))]
     at = np.searchsorted(maps["base"], addresses, side="right") - 1
-    # Unloaded and loaded again at one base: the latest before the event, or else the first.
+    # If several images were loaded at one base one after another, take the latest before the event,
+    # otherwise the first.
     for base in np.unique(maps["base"][1:][np.diff(maps["base"]) == 0]):
         first, last = np.searchsorted(maps["base"], base), np.searchsorted(maps["base"], base, side="right")
         here = np.flatnonzero((at >= first) & (at < last))
@@ -25,8 +30,11 @@ def places(file, addresses, clocks):
 
 
 def functions(file, known, **filters):
-    """(calls of functions of the program, edges without a partner, images that have changed since the run). known: symbols
-    by path and build id, kept from file to file."""
+    """Returns (frame with a row per call of a function of the program, alone, changed).
+
+    alone: number of edges without a partner. changed: paths of images that have changed since the
+    run. known: cached Symbols by (path, build id), which all files of a run share.
+    """
     both = np.array([codes.FUNCTION_ENTER, codes.FUNCTION_LEAVE, codes.DROPPED], dtype=np.uint32)
     rows = raw(file, code=both, **filters)
     edge = np.select([rows["code"] == codes.FUNCTION_ENTER, rows["code"] == codes.FUNCTION_LEAVE], [1, -1], 0)
@@ -66,7 +74,7 @@ def functions(file, known, **filters):
 
 
 def counters(file, **filters):
-    """What REGTRACE_EVENTS counted in each window, with rates."""
+    """Returns a row per event of REGTRACE_EVENTS and window of a thread, with rates."""
     rows = raw(file, code=np.array([codes.COUNTER], dtype=np.uint32), **filters)
     texts, all_windows = file.strings(), file.table("windows")
     ended = all_windows[all_windows["stop_clock"] != 0]
@@ -78,7 +86,7 @@ def counters(file, **filters):
     count = rows["b"].astype(np.int64)
 
     def of_window(which):
-        """The first event of these names in each row's window, NaN where none was counted."""
+        """Returns the first count under one of these names in each row's window, or NaN."""
         first = {}
         for place, name, number in zip(places, names, count.tolist()):
             if events.plain(name) in which:
@@ -103,9 +111,10 @@ def counters(file, **filters):
 
 
 def samples(file, **filters):
-    """Samples with their callers, and the image that each address belongs to."""
+    """Returns a row per sample, with its callers and the image of its address."""
     rows = raw(file, code=np.array([codes.SAMPLE, codes.SAMPLE_CALLERS], dtype=np.uint32), **filters)
-    rows = rows[np.argsort(rows["thread"], kind="stable")]  # callers stand behind their sample in its thread
+    # A sample's callers follow it in its thread.
+    rows = rows[np.argsort(rows["thread"], kind="stable")]
     first = rows["code"] == codes.SAMPLE
     callers = [[] for _ in range(int(first.sum()))]
     for of, a, b in zip((np.cumsum(first) - 1)[~first], rows["a"][~first], rows["b"][~first]):

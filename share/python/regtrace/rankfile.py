@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One rank file: opening it whatever state it is in, its tables, and its events in blocks."""
+"""Reads a rank file in any of its states: its tables, and its events in blocks."""
 
 import contextlib
 import os
@@ -15,19 +15,19 @@ from regtrace.errors import RegtraceError
 SCHEMA = 1
 BLOCK = 64 * 8192  # rows read at once: 64 HDF5 chunks, 20 MiB
 NO_ROW = np.uint64(2**64 - 1)
-# Tables whose rows belong to a row of /events, and the column that says to which.
+# Tables whose rows each belong to a row of /events, and the column that names that row.
 ROW_COLUMNS = {"fired": "row", "windows": "open_row", "maps": "row", "comms": "row"}
-# A window's end as long as its event is not there.
+# The end of a window whose closing event is not in the file yet.
 OPEN_WINDOW = {"close_row": NO_ROW, "stop_clock": 0, "stop_late": 0, "stop_icount": -1, "stop_requested": -1,
                "stop_alarm": -1, "reason": 255, "truncated": 0}  # fmt: skip
-PATIENCE = 2.0  # seconds: a file is unreadable for a moment while it is created or closed
+PATIENCE = 2.0  # s; a file is unreadable for a moment while it is created or closed
 
 
 def _open_once(path):
     try:
         return h5py.File(path, "r")
     except OSError as plain:
-        # A file whose writer lives, or was killed, opens by SWMR only.
+        # A file whose writer lives, or was killed, opens only by SWMR.
         try:
             return h5py.File(path, "r", libver="latest", swmr=True)
         except (OSError, ValueError):
@@ -53,17 +53,21 @@ def _text(value):
 
 
 class RankFile:
-    """One traced process. Small tables are read by each call of table(); nothing stays open in between."""
+    """The file of one traced process.
+
+    Each call of table() reads the table anew; the file does not stay open between calls. Methods
+    raise RegtraceError, whose text names the remedy.
+    """
 
     def __init__(self, path, process):
         self.path = path
         self.name = os.path.basename(path)
-        self.process = process  # 0: owns the rank's name; 1, 2 ...: further processes of the rank
+        self.process = process  # 0: the rank's own process; 1, 2, ...: its further ones
         self.reload()
 
     @contextlib.contextmanager
     def opened(self):
-        """The h5py file; closed at the end of the with block."""
+        """Yields the h5py file, which closes at the end of the with block."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
@@ -83,7 +87,7 @@ class RankFile:
             f.close()
 
     def reload(self):
-        """Read what is said of the process as a whole."""
+        """Reads the attributes, the clock and the names of the process."""
         with self.opened() as f:
             self.attributes = {k: _text(v) if isinstance(v, (bytes, str)) else v for k, v in f.attrs.items()}
             if "schema_version" not in self.attributes or "events" not in f:
@@ -116,20 +120,26 @@ class RankFile:
         self.labels = {int(r["code"]): _text(r["label"]) for r in functions}
 
     def know(self, codes):
-        """Names of MPI functions come into a live file with their first call: look again if any code has none yet."""
+        """Reads the names again if a code has none yet.
+
+        In a live file, an MPI function gets its name with its first call.
+        """
         if not self.names.keys() >= set(np.unique(codes).tolist()):
             with self.opened() as f:
                 self._read_names(f)
 
     @property
     def state(self):
-        """"closed", "recovered", "live", or "abandoned": its writer is gone, `regtrace recover` finishes it."""
+        """"closed", "recovered", "live" or "abandoned".
+
+        An abandoned file has no writer any more: `regtrace recover` finishes it.
+        """
         state = self.attributes.get("state", "open")
         if state != "open":
             return state
         pid = int(self.attributes.get("writer_pid", 0))
         if self.attributes.get("host") != socket.gethostname():
-            return "live"  # cannot be told from here
+            return "live"  # another host: its processes cannot be checked from here
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
                 fields = f.read().rpartition(")")[2].split()
@@ -140,7 +150,10 @@ class RankFile:
         return "live" if alive else "abandoned"
 
     def table(self, name):
-        """A small table as a structured array."""
+        """Returns a small table as a structured array.
+
+        Of a live file, leaves out rows whose events are not in the file yet.
+        """
         with self.opened() as f:
             if name not in f:
                 raise RegtraceError(f"{self.path} has no table {name!r}: it was written by another version")
@@ -150,14 +163,19 @@ class RankFile:
             return self._seen(f[name][:], ROW_COLUMNS[name], count)
 
     def no_rows(self, name):
-        """A table's columns without a row, and without reading one: /events may be larger than memory."""
+        """Returns an empty array with a table's columns.
+
+        Does not read the table: /events may be larger than memory.
+        """
         with self.opened() as f:
             return np.empty(0, dtype=f[name].dtype)
 
     @staticmethod
     def _seen(rows, column, count):
-        """Rows are written before the events that they come from, and the end of a window too: what has no event yet is
-        not to be seen (share/doc/schema.md)."""
+        """Removes rows, and ends of windows, whose events are not among the `count` events.
+
+        The writer writes them before these events (share/doc/schema.md).
+        """
         rows = rows[rows[column] < count]
         if column == "open_row":
             is_open = (rows["close_row"] >= count) & ((rows["close_row"] != NO_ROW) | (rows["truncated"] == 0))
@@ -166,9 +184,9 @@ class RankFile:
         return rows
 
     def strings(self):
-        """Texts by id."""
+        """Returns the texts by id."""
         with self.opened() as f:
-            index = f["string_index"][:]  # first: its texts are in the heap already
+            index = f["string_index"][:]  # before the heap, which then has all its texts
             heap = f["strings"][:].tobytes()
         texts = {0: ""}
         for row in index:
@@ -177,13 +195,13 @@ class RankFile:
         return texts
 
     def event_count(self):
-        """Rows of events now, those in the tail included."""
+        """Returns the current number of events, including those in the tail."""
         with self.opened() as f:
             return self._count(f)
 
     @classmethod
     def _count(cls, f):
-        tail = f["tail"][:]  # first: what leaves it in between is then found in events
+        tail = f["tail"][:]  # before the events: rows that leave the tail meanwhile are there
         if tail.shape[0]:
             f["events"].id.refresh()
         n = f["events"].shape[0]
@@ -191,7 +209,7 @@ class RankFile:
 
     @staticmethod
     def _check(tail):
-        """What each row's `check` is to be (share/doc/schema.md)."""
+        """Returns the right `check` of each row (share/doc/schema.md)."""
         unsigned = {name: tail[name].astype(np.uint64) & 0xFFFFFFFF for name in ("code", "thread", "window", "cpu", "flags")}
         words = (
             tail["row"], tail["clock"], unsigned["code"] | unsigned["thread"] << 32,
@@ -205,20 +223,23 @@ class RankFile:
 
     @classmethod
     def _tail_order(cls, tail, n):
-        """Which rows of the tail follow the n rows of events, up to one that is missing or torn: (their places, how many)."""
+        """Finds the rows of the tail that follow n rows of events, up to a missing or torn one.
+
+        Returns (their positions in the tail, how many).
+        """
         rows = tail["row"].astype(np.int64)
         fresh = np.flatnonzero(rows >= n)
         fresh = fresh[np.argsort(rows[fresh], kind="stable")]
         dense = rows[fresh] == n + np.arange(len(fresh))
-        if "check" in tail.dtype.names:  # files of before there was one are taken as they are
+        if "check" in tail.dtype.names:  # older files have none: take their rows as they are
             dense &= cls._check(tail[fresh]) == tail["check"][fresh]
         count = len(fresh) if dense.all() else int(np.argmin(dense))
         return fresh[:count], count
 
     def blocks(self, low=0, high=None):
-        """Events by rows [low, high) as structured arrays of at most BLOCK rows, in file order."""
+        """Yields the events of rows [low, high), in order, as arrays of at most BLOCK rows."""
         with self.opened() as f:
-            # The tail before the events: what leaves it in between is then found there.
+            # Read the tail before the events: rows that leave it meanwhile are then found there.
             tail = f["tail"][:]
             events = f["events"]
             if tail.shape[0]:

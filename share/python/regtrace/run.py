@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run: all rank files of a folder, on one clock, as pandas frames."""
+"""Reads a run: all rank files of a folder, on one clock, as pandas frames."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _ORIGINS = ("run", "monotonic", "realtime")
 
 
 def _find(path):
-    """The rank files that `path` means, sorted by rank, the rank's own file first."""
+    """Returns the rank files that `path` names, sorted by rank, the rank's own file first."""
     path = os.fspath(path)
     if not os.path.exists(path):
         raise RegtraceError(f"{path}: no such file or folder; `regtrace run` prints the folder of a run at its end")
@@ -33,9 +33,15 @@ def _find(path):
 
 
 class Run:
-    """See regtrace.open(). Frames have the columns `rank` and `process` (0: the rank's own, 1, 2, ...: its further
-    processes, forked or exec'ed) in front; every method takes rank= to read some ranks only (a number or several), and those
-    of what happens in windows take window=: an ordinal, several, or a span as text, "4-9"."""
+    """A run, which regtrace.open() opens.
+
+    Frames begin with the columns `rank` and `process` (0: the rank's own; 1, 2, ...: its further
+    processes, forked or exec'ed). Times are int64 ns since the origin that open() was given.
+
+    Arguments select what a method reads. rank: a number or several. thread: a number or several.
+    window: an ordinal, several, or a span as text, "4-9". Methods raise RegtraceError, whose text
+    names the remedy, and warn with IncompleteWarning if a frame lacks something.
+    """
 
     def __init__(self, path, origin="run"):
         if origin not in _ORIGINS:
@@ -48,7 +54,10 @@ class Run:
         return f"<regtrace run {self.path!r}: {len(self.files)} processes>"
 
     def refresh(self):
-        """Look again: files that came, states that changed, better calibration of a run that goes on."""
+        """Reads the folder again. Returns self.
+
+        Finds new files, changed states, and better calibration of a run that goes on.
+        """
         self.files, seen = [], {}
         for path in _find(self.path):
             file = RankFile(path, 0)
@@ -56,7 +65,7 @@ class Run:
             seen[file.rank] = file.process + 1
             self.files.append(file)
         first = min(self.files, key=lambda f: f.first_ns)
-        self.origin_ns = first.first_ns  # start of the run on CLOCK_MONOTONIC of rank 0's node
+        self.origin_ns = first.first_ns  # start of the run, CLOCK_MONOTONIC on rank 0's node
         epoch = first.clock.realtime_minus_monotonic
         self.origin_realtime_ns = None if epoch is None else self.origin_ns + epoch
         if self.origin == "realtime" and epoch is None:
@@ -64,11 +73,11 @@ class Run:
         self._shift = {"run": -self.origin_ns, "monotonic": 0, "realtime": epoch}[self.origin]
         return self
 
-    # --- what there is -------------------------------------------------------------------------------
+    # --- the run itself ---------------------------------------------------------------------------
 
     @property
     def ranks(self):
-        """One row per traced process."""
+        """Returns a row per traced process."""
         return self._shifted(pd.DataFrame([{
             "rank": f.rank,
             "process": f.process,
@@ -89,19 +98,25 @@ class Run:
 
     @property
     def missing(self):
-        """Ranks of the world without a file."""
+        """Returns the sorted ranks of the world that have no file."""
         size = max(f.size for f in self.files)
         return sorted(set(range(size)) - {f.rank for f in self.files})
 
     def attributes(self, rank=0, process=0):
-        """Everything that was written down about a process: program, arguments, chains ("chain.0"), options ..."""
+        """Returns the attributes of a process's file, by name.
+
+        They are program, arguments, chains ("chain.0"), options and so on (share/doc/schema.md).
+        """
         for f in self._chosen(rank):
             if f.process == process:
                 return dict(f.attributes)
         raise RegtraceError(f"rank {rank} has no process {process}: see run.ranks")
 
     def event_names(self):
-        """Names by event code, over all files: all kinds of events, and the MPI functions that were called."""
+        """Returns the names by event code, of all files.
+
+        They are those of all kinds of events, and of the MPI functions that were called.
+        """
         names = {}
         for f in self.files:
             if f.attributes.get("state") == "open":
@@ -109,28 +124,34 @@ class Run:
             names.update(f.names)
         return names
 
-    # --- frames ------------------------------------------------------------------------------------------
+    # --- frames -----------------------------------------------------------------------------------
 
     def windows(self, rank=None, thread=None, window=None):
-        """One row per thread and window. stop_ns is NA while it is open; icounts are NA where unknown."""
+        """Returns a row per thread and window.
+
+        stop_ns is NA while the window is open; instruction counts are NA if unknown.
+        """
         frame = self._each(rank, frames.windows)
         return _only(frame, thread=thread, ordinal=window)
 
     def threads(self, rank=None):
-        """One row per thread, with what it recorded, lost and waited."""
+        """Returns a row per thread: what it recorded, what it lost, how long it waited."""
         return self._each(rank, frames.threads)
 
     def fired(self, rank=None, thread=None):
-        """One row per fired alarm, ignored ones included."""
+        """Returns a row per fired alarm, including ignored ones."""
         return _only(self._each(rank, frames.fired), thread=thread)
 
     def losses(self, rank=None):
-        """What is not in the files, and why. Empty is what you want."""
+        """Returns a row per loss: what the files lack, and why. No rows: they lack nothing."""
         return self._each(rank, frames.losses)
 
     def events(self, rank=None, window=None, thread=None, code=None):
-        """The raw records in the order of their clocks. code: a number, a name ("MPI_Send" is its enter and its leave),
-        a pattern ("MPI_*"), or a list. Large runs: iter_events()."""
+        """Returns the raw records, ordered by time.
+
+        code: a number, a name ("MPI_Send" selects its enter and its leave), a pattern ("MPI_*"), or
+        a list of those. For large runs use iter_events().
+        """
         parts = list(self.iter_events(rank, window, thread, code, level=4))
         if not parts:
             f = self.files[0]
@@ -138,21 +159,30 @@ class Run:
         return _joined(parts).sort_values("time_ns", kind="stable", ignore_index=True)
 
     def iter_events(self, rank=None, window=None, thread=None, code=None, *, level=3):
-        """The same as frames of at most half a million rows, rank by rank, in the order of the files: rows of a thread
-        are in the order of their clocks, threads interleave."""
+        """Yields the raw records as frames of at most half a million rows, rank by rank.
+
+        Rows are in the order of the files: those of a thread are ordered by time, threads
+        interleave. level: stacklevel of warnings.
+        """
         chosen = None if code is None else codes.select(code, self.event_names(), level)
         for f in self._chosen(rank):
             for block in frames.raw_blocks(f, window=window, thread=thread, code=chosen):
                 yield self._labelled(f, frames.events(f, block))
 
     def mpi_calls(self, rank=None, window=None, thread=None, function=None):
-        """One row per MPI call: enter and leave of a thread paired.
+        """Returns a row per MPI call, made of its enter and its leave, ordered by begin.
 
-        bytes: what the call puts in, or offers room for (mpi-functions.md says which; none for PROC_NULL); peer and tag: NA where the call has
-        none, and regtrace.ANY_SOURCE, PROC_NULL, ROOT; comm: 1 world, 2 self, others as run.comms(), 0 none; request: opaque,
-        0 none. depth > 0 and `nested`: made inside another call. cut_begin, cut_end: the call's real
-        begin or end lies outside the window, so that times are those of the window's edge.
-        Edges without a partner (the rank was killed in the call, or records were dropped) are in mpi_open().
+        - bytes: what the call puts in, or offers room for (mpi-functions.md says which); 0 for
+          PROC_NULL
+        - peer, tag: NA if the call has none; may be regtrace.ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT
+        - comm: 1 world, 2 self, 0 none, others as in comms()
+        - request: opaque, 0 none
+        - depth > 0, nested: the call was made inside another call
+        - cut_begin, cut_end: the call's real begin or end lies outside the window, and the time is
+          that of the window's edge
+
+        function: a name, a pattern or a list, as code of events(). mpi_open() has the edges without
+        a partner: the rank was killed in the call, or records were dropped.
         """
         parts, alone = [], 0
         function = None if function is None else codes.select(function, self.event_names())
@@ -166,21 +196,28 @@ class Run:
         return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
 
     def mpi_open(self, rank=None, window=None, thread=None, function=None):
-        """Enters and leaves without a partner: calls that a killed rank was in, calls cut apart by losses."""
+        """Returns a row per enter or leave of an MPI function without a partner.
+
+        A killed rank was in such a call, or losses lie within it.
+        """
         function = None if function is None else codes.select(function, self.event_names())
         return self._each(rank, lambda f: frames.mpi_calls(f, function=function, window=window, thread=thread)[1])
 
     def mpi_messages(self, rank=None, window=None, thread=None):
-        """One row per completed request or receive: source and tag as matched, bytes received."""
+        """Returns a row per completed request or receive: source, tag and bytes as matched.
+
+        Requests of sends and the like have NA. If `unknown` is true, the request was made outside
+        the window, and these columns hold only if it was a receive.
+        """
         return self._each(rank, lambda f: frames.mpi_messages(f, window=window, thread=thread))
 
     def comms(self, rank=None):
-        """Communicators as they became known: id, the rank in it, its size, the id of its parent."""
+        """Returns a row per communicator: id, the rank in it, size, id of its parent."""
         return self._each(rank, lambda f: pd.DataFrame(f.table("comms")[["id", "rank", "size", "parent"]])
                           .rename(columns={"rank": "comm_rank"}))  # fmt: skip
 
     def regions(self, rank=None, window=None, thread=None):
-        """One row per named region (regtrace_region_begin and _end, or a preset of MPI_Pcontrol)."""
+        """Returns a row per named region (regtrace_region_begin, or a preset of MPI_Pcontrol)."""
         parts, alone = [], 0
         for f in self._chosen(rank):
             frame, n = frames.regions(f, window=window, thread=thread)
@@ -192,10 +229,11 @@ class Run:
         return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
 
     def functions(self, rank=None, window=None, thread=None):
-        """One row per call of a function of the program (REGTRACE_FUNCTIONS): enter and leave of a thread paired.
+        """Returns a row per call of a function of the program (REGTRACE_FUNCTIONS).
 
-        function: its name, from the images as they are on this machine now; NA where nobody knows. image and offset: where it
-        stands in its file, as `addr2line -e image offset` takes it. depth: 0 is the outermost recorded function.
+        function: its name, from the images on this machine as they are now; NA if unknown. image,
+        offset: its place, as `addr2line -e image offset` takes it. depth: 0 is the outermost
+        recorded function.
         """
         parts, alone, known, changed = [], 0, {}, set()
         for f in self._chosen(rank):
@@ -212,37 +250,53 @@ class Run:
         return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
 
     def marks(self, rank=None, window=None, thread=None):
-        """One row per push, pop or set of a mark."""
+        """Returns a row per push, pop or set of a mark."""
         return self._each(rank, lambda f: frames.marks(f, window=window, thread=thread))
 
     def counters(self, rank=None, window=None, thread=None):
-        """One row per event of REGTRACE_EVENTS and window of a thread. running: the share of the time in which the kernel let
-        it count, 1.0 where nothing else wanted the counter. Rates are of that window: per_second, per_cycle (of instructions:
-        instructions per cycle), and per_1000_instructions of events that count misses; NaN where what they need was not counted."""
+        """Returns a row per event of REGTRACE_EVENTS and window of a thread.
+
+        running: the share of the time in which the kernel let the event count; 1.0 if nothing else
+        wanted the counter. Rates are those of the window: per_second, per_cycle (for instructions:
+        instructions per cycle), and per_1000_instructions for events that count misses. A rate is
+        NaN if the run did not count what it needs.
+        """
         return self._each(rank, lambda f: program.counters(f, window=window, thread=thread))
 
     def samples(self, rank=None, window=None, thread=None):
-        """One row per sample (REGTRACE_SAMPLE). callers: return addresses, the innermost first; link: what is the
-        return address of a function that has made no frame."""
+        """Returns a row per sample (REGTRACE_SAMPLE).
+
+        callers: return addresses, the innermost first. link: the return address if the sampled
+        function has made no frame. periods: how many periods the sample stands for.
+        """
         return self._each(rank, lambda f: program.samples(f, window=window, thread=thread))
 
     def value_instructions(self, rank=None):
-        """One row per instruction that values were captured of (REGTRACE_VALUES). Files have them when they are closed."""
+        """Returns a row per instruction of which values were captured (REGTRACE_VALUES).
+
+        A file has them when it is closed.
+        """
         return self._each(rank, values.instructions)
 
     def value_hot(self, rank=None):
-        """The most frequent values of each instruction (number, as value_instructions() has it in the same process)."""
+        """Returns a row per frequent value of an instruction.
+
+        number: that of the instruction in value_instructions() of the same process.
+        """
         return self._each(rank, values.hot)
 
-    # --- channels -------------------------------------------------------------------------------------------
+    # --- channels ---------------------------------------------------------------------------------
 
     def channels(self, rows="thread"):
-        """Names of the channels that `regtrace emulate` has put into channels.h5, with titles, kinds and numbers of changes."""
+        """Returns a row per channel in channels.h5: name, title, kind, number of changes."""
         return self._channels().names(rows)
 
     def channel(self, name, rows="thread", rank=None):
-        """What threads (rows="cpu": processors) show, one row per stretch of time: state, and its label where it has one.
-        `regtrace emulate` on the run's folder makes the file first."""
+        """Returns a row per span of time in which a thread or processor shows one state.
+
+        name: of channels(). rows: "thread" or "cpu" (processors). label: the state's, NA if it has
+        none. `regtrace emulate` on the run's folder makes the file first.
+        """
         file = self._channels()
         file.check_age(self.files)
         frame, origin = file.channel(name, rows)
@@ -250,17 +304,30 @@ class Run:
             frame[column] += origin
         return self._shifted(frame if rank is None else _only(frame, rank=rank))
 
-    # --- all ranks together ----------------------------------------------------------------------------------
+    # --- all ranks together -----------------------------------------------------------------------
 
     def messages(self):
-        """One row per message from rank to rank: its call of sending begins (send_ns) and ends (sent_ns), its receive is posted
-        (receive_ns) and complete (received_ns); likely: in windows, not sure. Those that `regtrace emulate` has matched, where its file has them; else those
-        of MPI_COMM_WORLD that can be matched with certainty: all sends and receives of a sender, receiver and tag were recorded."""
+        """Returns a row per message from rank to rank.
+
+        - send_ns, sent_ns: the sending call begins and ends
+        - receive_ns, received_ns: the receive is posted and complete
+        - likely: matched within windows, so not sure
+
+        The messages are those that `regtrace emulate` matched, if its file has them. Otherwise they
+        are those of MPI_COMM_WORLD that match with certainty, because all sends and receives of
+        their sender, receiver and tag were recorded.
+        """
         return self._messages(3)
 
     def mpi_matrix(self, what="bytes"):
-        """Bytes (what="messages": messages) from rank (row) to rank (column). attrs["source"]: "messages" that `regtrace emulate` has
-        matched; "sends" as they were recorded, on MPI_COMM_WORLD alone; "messages and sends": what it has matched, and of the rest the sends."""
+        """Returns a square frame of bytes from rank (row) to rank (column).
+
+        what: "bytes", or "messages" for numbers of messages. attrs["source"]:
+
+        - "messages": those that `regtrace emulate` matched
+        - "sends": sends as recorded, on MPI_COMM_WORLD alone
+        - "messages and sends": matched messages, and sends of the rest
+        """
         frame = self._matched()
         if frame is not None:
             frame = self._shifted_messages(frame)
@@ -268,20 +335,31 @@ class Run:
         return analysis.matrix(frame, self._outermost(), size, what)
 
     def imbalance(self, by="window", window=None):
-        """How uneven ranks are: mean, min, max and who, and max / mean. by="window" and "run": time outside MPI of the threads
-        that call MPI; by="function": time in each MPI function, ranks that did not call it included."""
+        """Returns how uneven ranks are: mean, min and max in ns, the ranks of both, and max / mean.
+
+        by="window" or "run": time outside MPI of the threads that call MPI. by="function": time in
+        each MPI function, including ranks that did not call it.
+        """
         return analysis.imbalance(self.windows(window=window), self._outermost(window), by)
 
     def window_statistics(self, window=None):
-        """One row per window (by ordinal) and quantity (duration_ns, mpi_share, calls, bytes, instructions): mean, min and max over ranks,
-        and who. Of the threads that call MPI."""
+        """Returns a row per window (ordinal) and quantity: mean, min and max over ranks, and who.
+
+        The quantities are duration_ns, mpi_share, calls, bytes and instructions of the threads that
+        call MPI.
+        """
         return analysis.window_statistics(self.windows(window=window), self._outermost(window))
 
     def waits(self):
-        """One row per wait of a rank for another (for_rank). kind: "late sender", in a receive or wait before the message was sent;
-        "late receiver", in MPI_Ssend before the receive was posted; "collective", in a collective call before
-        the last rank of its communicator entered it. wait_ns begins with the call (begin_ns). Small ones are clock and call, not waiting: see run.ranks'
-        clock_error_ns, and compare with the time of a call in which nobody waits."""
+        """Returns a row per wait of a rank for another (for_rank), ordered by begin. kind:
+
+        - "late sender": in a receive or wait, before the message was sent
+        - "late receiver": in MPI_Ssend, before the receive was posted
+        - "collective": in a collective call, before the last rank of its communicator entered it
+
+        The wait begins with the call (begin_ns). A small wait_ns is error of the clocks and time of
+        the call itself: see clock_error_ns of `ranks`, and compare with a call without waiting.
+        """
         calls, messages = self._outermost(), self._messages(3)
         likely = int(messages["likely"].sum())
         if likely:
@@ -300,7 +378,7 @@ class Run:
         return matching.outermost(self.mpi_calls(window=window))
 
     def _tolerance(self):
-        """Between clocks of two nodes."""
+        """Returns how far the clocks of two nodes may differ, in ns."""
         return 2 * max(int(f.attributes.get("clock_error_ns", 0)) for f in self.files)
 
     def _channels(self):
@@ -317,7 +395,7 @@ class Run:
         return frame
 
     def _messages(self, level):
-        """See messages(). level: of the frame that warnings are of."""
+        """Returns the frame of messages(). level: stacklevel of warnings."""
         frame, by_emulator = self._matched(), os.path.exists(self._channels().path)
         if frame is not None and (len(frame) or frame.attrs["unmatched"] == (0, 0)):
             if any(frame.attrs["unmatched"]):
@@ -342,7 +420,7 @@ class Run:
             frame[column] += self._messages_origin + self._shift
         return frame
 
-    # --- putting together --------------------------------------------------------------------------------
+    # --- joining the files ------------------------------------------------------------------------
 
     def _chosen(self, rank):
         chosen = [f for f in self.files if rank is None or f.rank in np.atleast_1d(rank)]
@@ -367,7 +445,7 @@ class Run:
 
 
 def _joined(parts):
-    """One frame of several; categories that differ between ranks are united."""
+    """Joins frames into one; unites categories that differ between ranks."""
     parts = [p for p in parts if len(p)] or parts[:1]
     for column in parts[0].columns:
         if isinstance(parts[0][column].dtype, pd.CategoricalDtype):

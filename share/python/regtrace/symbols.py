@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of functions: the symbol tables of ELF files as they are on this machine, if they are still those of the run."""
+"""Finds the names of functions in the symbol tables of ELF files on this machine.
+
+A file counts only if it is still that of the run.
+"""
 
 import ctypes
 import mmap
@@ -19,7 +22,7 @@ _DEBUG = "/usr/lib/debug/.build-id"
 
 
 def _sections(data):
-    """The section headers of a 64-bit little-endian ELF file; ValueError for anything else."""
+    """Returns the section headers of a 64-bit little-endian ELF file; else raises ValueError."""
     if len(data) < _HEADER.itemsize or data[:6] != b"\x7fELF\x02\x01":
         raise ValueError("no 64-bit ELF file")
     header = np.frombuffer(data, _HEADER, 1)[0]
@@ -39,14 +42,17 @@ def _build_id(data, sections):
 
 
 def _functions(data, sections):
-    """(start, end, name) of the functions in the best table there is, ordered by start."""
+    """Returns (start, end, name) arrays of the functions, ordered by start, or None.
+
+    name: offset in the file. Takes the symbol table, or that of dynamic symbols if there is none.
+    """
     for kind in (_SYMTAB, _DYNSYM):
         for section in sections[sections["type"] == kind]:
             symbols = np.frombuffer(data, _SYMBOL, int(section["size"]) // _SYMBOL.itemsize, int(section["offset"]))
             symbols = symbols[np.isin(symbols["info"] & 15, _FUNCTIONS) & (symbols["shndx"] != 0)]
             if len(symbols) == 0:
                 continue
-            # Of several names of one place: a global one, not a weak one, not a local one.
+            # name() takes the last of several names of one place: a global one, else a weak one.
             rank = np.choose(np.minimum(symbols["info"] >> 4, 2), (0, 2, 1))
             symbols = symbols[np.lexsort((rank, symbols["value"]))]
             texts = int(sections[int(section["link"])]["offset"])
@@ -55,7 +61,10 @@ def _functions(data, sections):
 
 
 class Symbols:
-    """The functions of one image. `changed`: what lies at its path now has another build id."""
+    """The functions of one image.
+
+    `changed`: the file at the image's path now has another build id.
+    """
 
     def __init__(self, path, build_id):
         self.changed, self._table, self._data = False, None, b""
@@ -74,17 +83,18 @@ class Symbols:
                 table = _functions(data, sections)
             except (OSError, ValueError, IndexError):
                 continue
-            # A table of dynamic symbols alone gives way to one of the file of debugging information.
+            # The file of debugging information has the larger table if the image has only dynamic
+            # symbols.
             if table is not None and (self._table is None or len(table[0]) > len(self._table[0])):
                 self._table, self._data = table, data
 
     def name(self, offset):
-        """The function that this address of the file lies in, in readable form; None if nobody knows."""
+        """Returns the readable name of the function at this address of the file, or None."""
         if self._table is None:
             return None
         start, end, text = self._table
         at = int(np.searchsorted(start, np.uint64(offset), side="right")) - 1
-        # The nearest symbol below is no name for what lies behind its end.
+        # The nearest symbol below does not name an address past its end.
         if at < 0 or (end[at] != start[at] and offset >= int(end[at])):
             return None
         low = int(text[at])
@@ -102,7 +112,7 @@ _cxx, _libc = None, None
 
 
 def readable(name):
-    """A C++ name as it was written, where the C++ library is here."""
+    """Returns a C++ name demangled if this machine has the C++ library, other names unchanged."""
     global _cxx, _libc
     if not name.startswith("_Z"):
         return name

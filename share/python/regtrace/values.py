@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Captured values of one rank file: the instructions, and the most frequent values of each."""
+"""Makes the frames of captured values of one rank file: instructions, and their frequent values."""
 
 import numpy as np
 import pandas as pd
@@ -10,13 +10,13 @@ HOT = [("number", "u4"), ("context0", "u8"), ("context1", "u8"), ("value", "u8")
 
 
 def _rows(file, name, columns):
-    """A table that only files of runs with REGTRACE_VALUES have."""
+    """Returns a table, without rows if the run had no REGTRACE_VALUES and the file lacks it."""
     with file.opened() as f:
         return f[name][()] if name in f else np.empty(0, dtype=columns)
 
 
 def instructions(file):
-    """Instructions that were captured, with the place of each in its image."""
+    """Returns a row per captured instruction, with its place in its image."""
     rows = _rows(file, "value_instructions", INSTRUCTIONS)
     texts = file.strings()
     known = [int(i) for i in rows["image"]]
@@ -35,7 +35,10 @@ def instructions(file):
 
 
 def hot(file):
-    """The values in the lists of the instructions; times is exact where the list holds every value (threshold 1)."""
+    """Returns a row per value in the lists of the instructions.
+
+    times is exact if the list holds every value (threshold 1), otherwise estimated.
+    """
     rows = _rows(file, "value_hot", HOT)
     of = pd.DataFrame(_rows(file, "value_instructions", INSTRUCTIONS)[["number", "values", "threshold"]]).set_index("number")
     threshold = of["threshold"].reindex(rows["number"]).to_numpy(dtype=float)
