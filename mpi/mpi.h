@@ -58,7 +58,7 @@ struct mpi_hooks {
 };
 extern struct mpi_hooks mpi_hooks RT_HIDDEN;
 
-/* 0: windows do not record calls (REGTRACE_RECORD_MPI=0); hooks still run. Default 1. Set before
+/* 0: windows do not record calls (REGTRACE_MPI=0); hooks still run. Default 1. Set before
  * main. */
 extern uint32_t mpi_recorded RT_HIDDEN;
 

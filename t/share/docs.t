@@ -13,7 +13,7 @@ blocks() {
 }
 
 # Links between pages. Pages that the build makes are in the build folder.
-broken=$(cd "$doc" && grep -o ']([^)#]*)' ./*.md "$REGTRACE_SOURCE"/*.md 2>/dev/null | while IFS= read -r line; do
+broken=$(cd "$doc" && grep -o ']([^)#]*)' ./*.md dev/*.md "$REGTRACE_SOURCE"/*.md 2>/dev/null | while IFS= read -r line; do
     page=${line%%:*} link=${line#*:](}
     link=${link%)}
     case $link in http*) continue ;; esac

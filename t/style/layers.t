@@ -7,9 +7,9 @@
 
 # The folders that each folder may include; t/ may include anything. base is open as a whole, the
 # others have one public header.
-allowed='controller:base pmu:base isa:base writer:base mpi:base mpi:controller
+allowed='controller:base pmu:base isa:base writer:base mpi:base
 preload:base preload:controller preload:pmu preload:isa preload:mpi preload:share
-tools:base tools:controller tools:pmu tools:isa tools:writer'
+tools:base tools:controller tools:pmu tools:writer'
 public='controller/controller.h pmu/pmu.h isa/isa.h mpi/mpi.h writer/writer.h share/include/regtrace.h'
 
 # The rooms (folder and sub-folders) that each room of the same folder may include. A sub-folder may

@@ -2,8 +2,7 @@
  * Writes a run as Paraver's files: thread.prv and cpu.prv, each with its .pcf (labels, colours) and
  * .row (names of rows), and a view of each channel in cfg/.
  *
- * Source: Paraver's trace format (tools.bsc.es), shared/channels.md. The same run gives the same
- * bytes. */
+ * Source: Paraver's trace format (tools.bsc.es). The same run gives the same bytes. */
 #ifndef REGTRACE_TOOLS_PARAVER_PRV_H
 #define REGTRACE_TOOLS_PARAVER_PRV_H
 

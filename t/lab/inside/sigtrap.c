@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tries overflows as attr.sigtrap and as the signal of F_SETSIG, without regtrace. Prints one line
- * a trial. sigtrap.sh compares them, and architecture.md reports them.
+ * a trial. sigtrap.sh compares them, and share/doc/dev/counting.md reports them.
  *
  * sigtrap signal|trap */
 #include "loop.h"
