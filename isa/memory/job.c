@@ -277,13 +277,12 @@ static bool put_late(struct job *j, struct function *f, enum clones_kind kind)
  * that is entered. */
 static void analyse_late(struct job *j)
 {
-    struct late_list late;
+    struct late_list late = {0};
     char name[512];
     struct function f;
     j->o.directs = &j->directs;
-    if (j->openers.count == 0 || late_find(j->o.code, &j->openers, &late) != 0)
-        return;
-    for (size_t k = 0; k < late.count; k++) {
+    bool found = j->openers.count != 0 && late_find(j->o.code, &j->openers, &late) == 0;
+    for (size_t k = 0; found && k < late.count; k++) {
         opened_late(&j->o, &j->arena, late.list[k].call, late.list[k].next, name, &f);
         (void)put_late(j, &f, CLONES_LATE);
     }

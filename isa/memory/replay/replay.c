@@ -109,7 +109,8 @@ static void access_itself(struct skeleton *s)
 {
     if (s->out == s->out_end)
         flush(s);
-    replay_access a = {.pc = take(s, 8), .address = take(s, 8)};
+    replay_access a = {.pc = take(s, 8)};
+    a.address = take(s, 8);
     a.bytes = (uint32_t)take(s, 2);
     a.kind = (uint8_t)take(s, 1);
     *s->out++ = a; /* take() may have emptied the buffer */
