@@ -32,8 +32,10 @@ offered() {
 # options_of COMMAND: prints the names in the command's own table, and for run those in the shared
 # table of options. Reads both from the sources.
 options_of() {
-    sed -n '/^static const struct command_option '"$1"'_options/,/^}/s/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/cmd_$1.c"
-    ! grep -q '"tools/channels/replayed.def"' "$source_of/tools/cmd_$1.c" || sed -n 's/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/channels/replayed.def"
+    local file
+    file=$(find "$source_of/tools" -name "cmd_$1.c")
+    sed -n '/^static const struct command_option '"$1"'_options/,/^}/s/^ *{"\([^"]*\)".*/\1/p' "$file"
+    ! grep -q '"tools/channels/replayed.def"' "$file" || sed -n 's/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/channels/replayed.def"
     [ "$1" != run ] || sed -n 's/^X([a-z_0-9]*, "\([^"]*\)".*/\1/p' "$source_of/base/options.def"
 }
 
