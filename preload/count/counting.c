@@ -312,6 +312,10 @@ void counting_unqueued(struct preload_thread *pt, const siginfo_t *info, const v
             counting_overflow(pt, signals_ip_of(context));
     } else {
         sampling_unqueued(pt, info, context);
+        /* The counter may have overflowed early, if instructions of ours were subtracted since it
+         * was armed. Unless it is armed again, its next signal comes a whole period later. */
+        if (pt->counting.counter.backend != NULL)
+            arm_nearest(&pt->counting);
     }
 }
 
