@@ -258,22 +258,24 @@ static void take_out(void)
 
 /* Patching thousands of places takes milliseconds, which count as our own time, outside the
  * window. */
+static void timed(struct recorder_thread *t, void (*change)(void))
+{
+    uint64_t began = clock_ticks();
+    change();
+    if (t->row != NULL)
+        t->row->own_ticks += clock_ticks() - began;
+}
+
 void probes_window_prepare(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)pt;
-    uint64_t began = clock_ticks();
-    put_in();
-    if (t->row != NULL)
-        t->row->own_ticks += clock_ticks() - began;
+    timed(t, put_in);
 }
 
 void probes_window_closed(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)pt;
-    uint64_t began = clock_ticks();
-    take_out();
-    if (t->row != NULL)
-        t->row->own_ticks += clock_ticks() - began;
+    timed(t, take_out);
 }
 
 void probe_rest_forked(void)

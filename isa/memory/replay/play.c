@@ -109,8 +109,8 @@ bool play_is_meant(const struct play *p)
     return p->stream != NULL || p->recording != NULL || p->shapes != NULL;
 }
 
-/* Returns whether an error need not be reported: the process that started this one was ended by a
- * signal. It removes the skeletons it compiled before this process, too, is told to end. */
+/* Returns whether an error need not be reported: a signal ended the process that started this one.
+ * That process removed its skeletons, which this one may miss before the signal reaches it. */
 static bool is_left_alone(const struct play *p, int rc)
 {
     enum { SOON_MS = 1000 };
