@@ -257,8 +257,8 @@ bool recorder_thread_attach(struct recorder_thread *t, bool helper);
 /* Closes the thread's chunk and marks its row as ended. */
 void recorder_thread_end(struct recorder_thread *t);
 
-/* Hands the current chunk to the writer if it holds anything: at level 2 of MPI_Pcontrol, and before
- * exec. */
+/* Hands the current chunk to the writer if it holds anything: at level 2 of MPI_Pcontrol, and
+ * before exec. */
 void recorder_flush(struct recorder_thread *t);
 
 /* Sets the window of this thread. The caller records the edge itself, inside the window. */

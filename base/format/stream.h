@@ -3,10 +3,10 @@
  * its writer.
  *
  * Each traced process has one file, regtrace-<uid>-<run>-<rank>-<pid>-<time> in /dev/shm or
- * REGTRACE_SHM; posix_fallocate reserves its memory before use. The file holds a header, a table of threads, a
- * string table, metadata text and a pool of chunks. Each recording thread holds a chunk; the writer
- * adds chunks while threads hold all of them. A chunk belongs to one thread at a time (single
- * producer).
+ * REGTRACE_SHM; posix_fallocate reserves its memory before use. The file holds a header, a table
+ * of threads, a string table, metadata text and a pool of chunks. Each recording thread holds a
+ * chunk; the writer adds chunks while threads hold all of them. A chunk belongs to one thread at a
+ * time (single producer).
  *
  * Life of a chunk: FREE -> (producer, CAS) OPEN -> (producer) CLOSED -> (writer) FREE, generation +
  * 1.
