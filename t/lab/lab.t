@@ -27,12 +27,12 @@
 # - With a file outside/NAME.sh the test continues outside, where $LAB_OUT is the copy of its
 #   folder.
 #
-# Time inside the machine counts instructions, 128 ns each, and idle time is skipped: a second there
-# is 8 million instructions, about a tenth of a second here. Limits are in those seconds ("# limit:
+# Time inside the machine counts instructions, 64 ns each, and idle time is skipped: a second there
+# is 16 million instructions, about a fifth of a second here. Limits are in those seconds ("# limit:
 # 6000" in a test; 2000 by default), and speed cannot be measured. With one processor, counts are
 # exact and repeat. With several, each processor's counter would also count what the others execute
 # in their turns (QEMU derives it from the one count of the whole machine). An overflow's interrupt
-# is late by up to some 28,000 instructions, and never early. A panic or a hang shows as tests that
+# is late by up to some 60,000 instructions, and never early. A panic or a hang shows as tests that
 # fail, with the end of the console.
 #
 # REGTRACE_LAB_CACHE: the folder of root and kernel (default t/lab/cache of the build folder): 22 s
@@ -117,9 +117,9 @@ overlay() {
 # machine KERNEL-ARGUMENT QEMU-ARGUMENT...: runs QEMU. Its icount option gives the machine the
 # counter of instructions.
 machine() {
-    local append="console=ttyAMA0 panic=-1 rdinit=/init quiet nokaslr cryptomgr.notests rcupdate.rcu_cpu_stall_suppress=1 $1"
+    local append="console=ttyAMA0 panic=-1 rdinit=/init quiet nokaslr cryptomgr.notests rcupdate.rcu_cpu_stall_suppress=1 mitigations=off init_on_alloc=0 psi=0 $1"
     shift
-    run_with_limit "$limit" qemu-system-aarch64 -M virt -cpu cortex-a57,pmu=on -m 2048 -icount shift=7,sleep=off -nodefaults -display none \
+    run_with_limit "$limit" qemu-system-aarch64 -M virt,gic-version=3 -cpu cortex-a57,pmu=on -m 2048 -icount shift=6,sleep=off -nodefaults -display none \
         -no-reboot -kernel "$cache/vmlinuz" -initrd "$T/initrd.cpio" -append "$append" "$@"
 }
 

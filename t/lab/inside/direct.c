@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     pmu_direct_begin(&d, fd, &attr);
     for (int i = 0; i < ROUNDS; i++) {
         struct pmu_reading r;
-        uint64_t period = 60000 + (uint64_t)i * 7919 % 50000;
+        uint64_t period = 70000 + (uint64_t)i * 7919 % 50000;
         if (i % 3 == 0)
             (void)ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
         loop_turns(1 + (uint64_t)(i * 31 % 40000));

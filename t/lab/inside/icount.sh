@@ -20,7 +20,7 @@ traced() {
     diag "$(cat "$T/$name.windows")"
 }
 # The lateness of an overflow here, and regtrace's own instructions until it reads the counter.
-skid=60000
+skid=70000
 
 traced one start:icount:3000000,stop:icount:2000000 10
 is "$(awk '{print $1, $3}' "$T/one.windows")" "3000000 5000000" "a window from 3 to 5 million"

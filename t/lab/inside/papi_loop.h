@@ -17,7 +17,7 @@ static void overflowed(int set, void *address, long long vector, void *context)
     (void)set, (void)vector, (void)context;
     uintptr_t at = (uintptr_t)address, loop = (uintptr_t)loop_turns;
     overflows = overflows + 1;
-    if (at < loop || at > loop + 64)
+    if (at < loop || at > loop + LOOP_BYTES)
         strangers = strangers + 1;
 }
 

@@ -82,7 +82,7 @@ static void overflowed(int s, siginfo_t *info, void *context)
         sum = sum + late;
     most = late > most && now >= target ? late : most;
     seed = seed * 1664525u + 1013904223u;
-    uint64_t distance = edges < wanted ? 60000 + (seed >> 16) % 63000 : UINT64_C(1) << 62;
+    uint64_t distance = edges < wanted ? 70000 + (seed >> 16) % 63000 : UINT64_C(1) << 62;
     target = now + distance;
     ioctl(counter, PERF_EVENT_IOC_PERIOD, &distance);
 }

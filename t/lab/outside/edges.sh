@@ -23,8 +23,8 @@ assert len(fired) == len(want) == 1000 and len(windows) == 500
 assert (fired["requested"] == want).all(), fired["requested"][:5]
 skid = fired["actual"] - fired["requested"]
 print("skid", skid.min(), np.median(skid), skid.max(), "first and last hundred", np.median(skid[:100]), np.median(skid[-100:]))
-# 60,000: up to some 28,000 of the machine's tick, and the time of a second interrupt.
-assert skid.min() >= 0 and skid.max() < 60000 and skid.max() > 1000
+# 70,000: up to some 60,000 of the machine's tick, and the time of a second interrupt.
+assert skid.min() >= 0 and skid.max() < 70000 and skid.max() > 1000
 windows.sort(order="ordinal")
 got = np.column_stack([windows["start_requested"], windows["stop_requested"]]).ravel()
 assert (got == want).all(), got[:5]
