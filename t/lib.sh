@@ -18,8 +18,8 @@
 set -u
 export LC_ALL=C
 
-rt_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 99
-REGTRACE_SOURCE=${REGTRACE_SOURCE:-$(dirname "$rt_here")}
+rt_tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 99
+REGTRACE_SOURCE=${REGTRACE_SOURCE:-$(dirname "$rt_tests")}
 if [ -z "${REGTRACE_BUILD:-}" ]; then
     for rt_here in "$PWD" "$REGTRACE_SOURCE/_build" "$REGTRACE_SOURCE"; do
         [ -x "$rt_here/config.status" ] && REGTRACE_BUILD=$rt_here && break
@@ -67,6 +67,10 @@ rt_cleanup() {
 trap rt_cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# quick_replays: from here on regtrace skel replay compiles skeletons without optimization, in a
+# third of the time. For tests of what is recorded, whose recordings are small.
+quick_replays() { export CC=$rt_tests/quick_cc.sh; }
 
 plan() { rt_planned=$1; echo "1..$1"; }
 diag() { printf '%s\n' "$*" | sed 's/^/# /'; }

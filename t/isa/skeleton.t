@@ -28,7 +28,9 @@ else
             case $flags in
             *v3*) ./kernels >/dev/null 2>&1 || { skip "$compiler $flags" "this processor has no AVX2"; continue; } ;;
             esac
+            [ "$compiler $flags" != "gcc -O2" ] || optimize=(-O1)
             exact "$compiler $flags" ./kernels 4
+            [ -n "${SKELETON_LONG:-}" ] || optimize=(-O0 -DSKELETON_LIGHT)
         done
     done
     if command -v g++ >/dev/null; then

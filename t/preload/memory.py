@@ -19,13 +19,14 @@ for line in subprocess.run(["nm", "-S", program], capture_output=True, text=True
 threads, windows, state, bias = {}, set(), None, None
 stretches = []
 for line in open(replay):
+    if line[0] != "#":
+        state.append(line.split())
+        continue
     head = re.match(r"# rank .* thread (\d+), window (\d+), (\d+) bytes(.*)", line)
     if head:
         windows.add((head[1], head[2]))
         state = threads.setdefault(int(head[1]), [])
         stretches.append(re.sub(r"^, in a handler of signal \d+", "", head[4]))
-    elif line[0] != "#":
-        state.append(line.split())
 
 expected, array = {}, None
 for line in open(log):

@@ -6,8 +6,9 @@
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
+quick_replays
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+cc -O2 -Wall -o gaps "$here/memory_anywhere_gaps.c" || exit 99
 
 # traced NAME CHAIN LEAST HOW ROUNDS: checks that the trace of a run with this chain has no gap, and
 # at least as many windows and elements as LEAST says.
@@ -19,7 +20,7 @@ traced() {
     is "$? $(cat out)" "0 $(cat bare)" "$name: the same output" || diag "$(cat err)"
     "$REGTRACE" skel replay run >replayed 2>said
     is "$? $(cat said)" "0 " "$name: its replay"
-    said=$("$PYTHON_ANY" "$here/memory_anywhere.py" replayed "$(grep -v regtrace err | head -1)")
+    said=$(./gaps replayed "$(grep -v regtrace err | head -1)")
     diag "$name: $said"
     like "$said" ' 0 gaps$' "$name: consecutive elements"
     read -r count _ elements _ <<<"$said"
@@ -90,8 +91,8 @@ done
 kill -TERM "$pid"
 wait $runner
 "$REGTRACE" skel replay signalled >replayed 2>said
-said=$("$PYTHON_ANY" "$here/memory_anywhere.py" replayed "$(grep -v regtrace err | head -1)")
+said=$(./gaps replayed "$(grep -v regtrace err | head -1)")
 like "$said" '^3 windows, [1-9][0-9]{3,} elements, 0 gaps$' "signals: $said"
 # Check of the check: it must find a missing element.
-unlike "$("$PYTHON_ANY" "$here/memory_anywhere.py" replayed "$(grep -v regtrace err | head -1)" 100)" ' 0 gaps$' "an element that is missing is seen"
+unlike "$(./gaps replayed "$(grep -v regtrace err | head -1)" 100)" ' 0 gaps$' "an element that is missing is seen"
 done_testing

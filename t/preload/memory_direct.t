@@ -6,6 +6,7 @@
 # calls has none of the later ones.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
+quick_replays
 
 # exact TITLE PART WITHOUT: compares a part with single steps. WITHOUT names functions that have no
 # instrumented copy.

@@ -5,6 +5,7 @@
 # what single steps by ptrace show for the same run.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
+quick_replays
 
 for flags in gcc' -O0' gcc' -O1 -no-pie -fno-pie' gcc' -O2' gcc' -O2 -no-pie -fno-pie' gcc' -O3 -fno-jump-tables' clang' -O2' clang' -O1 -no-pie -fno-pie'; do
     command -v "${flags%% *}" >/dev/null || { skip "$flags" "it is not installed"; continue; }

@@ -5,6 +5,7 @@
 # program that was not stripped. With retpolines, messages say what cannot be recorded.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
+quick_replays
 export XDG_CACHE_HOME=$T/cache
 
 for flags in 'gcc -O0' 'gcc -O2' 'gcc -O3' 'clang -O2'; do

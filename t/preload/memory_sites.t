@@ -6,6 +6,7 @@
 # trace without them, and the alarms count what they count without memory traces.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
+quick_replays
 kernels=$REGTRACE_SOURCE/t/kernels
 unset REGTRACE_RUN
 

@@ -5,6 +5,7 @@
 # the same run, also in landing pads.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
+quick_replays
 command -v "${CXX:-c++}" >/dev/null || skip_all "there is no C++ compiler"
 cc -O2 -Wall -c -o window.o "$REGTRACE_SOURCE/t/kernels/window.c" || exit 99
 

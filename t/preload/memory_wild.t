@@ -5,6 +5,7 @@
 # cannot be recorded.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/exact.inc"
+quick_replays
 
 for flags in gcc' -O0' gcc' -O2' gcc' -O2 -no-pie -fno-pie -mcmodel=large' gcc' -O2 -fcf-protection=none' clang' -O2' clang' -O1'; do
     command -v "${flags% -O*}" >/dev/null || { skip "$flags" "it is not installed"; continue; }

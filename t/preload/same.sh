@@ -8,16 +8,7 @@ same_runs=0
 
 # ended_with COMMAND...: runs the command. Writes "exit N" or "signal N", as its parent sees it, to
 # the file $ENDED.
-ended_with() {
-    "$PYTHON_ANY" -c '
-import os, subprocess, sys
-try:
-    code = subprocess.run(sys.argv[2:], stdin=subprocess.DEVNULL, timeout=int(sys.argv[1]), start_new_session=True).returncode
-    print("exit %d" % code if code >= 0 else "signal %d" % -code, file=open(os.environ["ENDED"], "w"))
-except subprocess.TimeoutExpired:
-    print("no end within %s s" % sys.argv[1], file=open(os.environ["ENDED"], "w"))
-' "${same_limit:-60}" "$@"
-}
+ended_with() { "$P/ended" "${same_limit:-60}" "$@"; }
 
 # same NAME [VAR=VALUE]... COMMAND...: compares two runs of the command. The variables are set only
 # with the preload.
