@@ -13,8 +13,10 @@ cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/probes/plugin.c" || exit 9
 # functions FILE...: prints what was recorded of the threads of one file, a line for each enter or
 # leave: thread, + or -, name.
 functions() {
-    "$REGTRACE" dump "$@" | sed -nE 's/^ *[0-9.]+ +-?[0-9]+ +([0-9]+) .* EV_FUNCTION_(ENTER|LEAVE) .* address_name="([^"]*)".*/\1 \2\3/p' |
-        sed -e 's/ENTER/+/' -e 's/LEAVE/-/' | sort -s -n -k1,1
+    "$REGTRACE" dump "$@" | awk -F'"' '/ EV_FUNCTION_(ENTER|LEAVE) / {
+        for (i = 1; i < NF && $i !~ / address_name=$/; i++) {}
+        split($1, column, " ")
+        print column[3], ($0 ~ / EV_FUNCTION_ENTER / ? "+" : "-") $(i + 1) }' | sort -s -n -k1,1
 }
 
 # nested: reads a dump. Prints each leave of a function that was not the last one entered in that

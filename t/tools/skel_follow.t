@@ -19,10 +19,6 @@ start() {
     started=$!
     kill_at_end $started
 }
-timed() { "$PYTHON_ANY" -c 'import sys, time
-for line in sys.stdin:
-    now = "%.2f " % time.time() if line[0] == "#" else now
-    sys.stdout.write(now + line)'; }
 same_as_replayed() {
     "$REGTRACE" skel replay "$1" >replayed
     "$PYTHON_ANY" "$here/skel_follow.py" followed replayed 2>&1 | sed 's/^[0-9]\{5,\} /many /'
@@ -31,7 +27,7 @@ same_as_replayed() {
 # follow_held FOLDER LINE COUNT: follows FOLDER, whose program stops halfway until "go" exists.
 # Waits until COUNT lines match LINE, then lets the program go on.
 follow_held() {
-    "$REGTRACE" skel replay -follow "$1" 2>said | timed >followed &
+    "$REGTRACE" skel replay -follow "$1" 2>said >followed &
     follower=$!
     wait_for 60 sh -c "[ \$(grep -c '$2' followed) -ge $3 ]"
     came=$?
@@ -45,7 +41,7 @@ follow_held() {
 
 # Windows that close.
 HOLD=go start windows ./program 3 20
-follow_held windows '^[^ ]* # rank.*window ' 24
+follow_held windows '^# rank.*window ' 24
 is "$came $alive" "0 0" "windows of the first half come while the program stands still"
 is "$follower $(cat said)" "0 " "a run is followed"
 wait_for 60 sh -c "! kill -0 $started"
@@ -54,15 +50,15 @@ is "$(same_as_replayed windows)" "many accesses, 60 windows, 3 threads" "windows
 
 # Windows that stay open and come in many pieces.
 HOLD=go start pieces ./program 2 1 0 330
-follow_held pieces '^[^ ]* # rank' 2
+follow_held pieces '^# rank' 2
 is "$came $alive" "0 0" "pieces of an open window come while the program stands still"
 is "$follower $(cat said)" "0 " "long windows"
 is "$(same_as_replayed pieces)" "many accesses, 2 windows, 2 threads" "long windows: all accesses"
-like "$(cut -d' ' -f2- followed)" '^# rank 0, pid [0-9]*, thread 1, window [01], continued$' "threads by turns"
+like "$(cat followed)" '^# rank 0, pid [0-9]*, thread 1, window [01], continued$' "threads by turns"
 
 # Many short windows: how much each recorded and how much was computed from it.
 start short ./program 3 1000 2
-"$REGTRACE" skel replay -follow -format count short 2>said | timed >followed
+"$REGTRACE" skel replay -follow -format count short 2>said >followed
 is "${PIPESTATUS[0]} $(cat said)" "0 " "short windows"
 "$REGTRACE" skel replay -format count short >replayed
 is "$("$PYTHON_ANY" "$here/skel_follow.py" followed replayed 2>&1)" "0 accesses, 3000 windows, 3 threads" "short windows: each, once, in order"
@@ -71,7 +67,7 @@ is "$("$PYTHON_ANY" "$here/skel_follow.py" followed replayed 2>&1)" "0 accesses,
 start records ./program 3 12 2
 "$REGTRACE" skel replay -follow -format binary records >followed.bin
 is $? 0 "records"
-"$PYTHON_ANY" "$here/skel_records.py" <followed.bin | sed 's/^/0 /' >followed
+"$PYTHON_ANY" "$here/skel_records.py" <followed.bin >followed
 is "$(same_as_replayed records)" "many accesses, 36 windows, 3 threads" "records: all accesses"
 gcc -O2 -o skel_cache "$REGTRACE_SOURCE/share/examples/skel_cache.c"
 is "$(./skel_cache <followed.bin | wc -l)" 36 "which the example reads"
@@ -79,7 +75,7 @@ is "$(./skel_cache <followed.bin | wc -l)" 36 "which the example reads"
 # records.
 start dense ./program 4 100 .3
 "$REGTRACE" skel replay -follow -format binary dense >dense.bin
-"$PYTHON_ANY" "$here/skel_records.py" <dense.bin 2>said | sed 's/^/0 /' >followed
+"$PYTHON_ANY" "$here/skel_records.py" <dense.bin 2>said >followed
 is "$(cat said) $(same_as_replayed dense)" " many accesses, 400 windows, 4 threads" "records of threads that are faster than their reader"
 start lackey ./program 2 5 1
 "$REGTRACE" skel replay -follow -format lackey lackey | grep -v '^#' | sort >followed
@@ -110,7 +106,7 @@ E2
 fi
 
 # Runs that have ended, and folders without memory accesses.
-"$REGTRACE" skel replay -follow records | timed >followed
+"$REGTRACE" skel replay -follow records >followed
 is "$(same_as_replayed records)" "many accesses, 36 windows, 3 threads" "a run that is over"
 "$REGTRACE" skel replay -follow -thread 1 -window 3-20 records >part
 is "$(grep -c '^# rank' part) $(sed -n 's/.*thread \([0-9]*\),.*/\1/p' part | sort -u)" "$("$REGTRACE" skel replay -thread 1 -window 3-20 records | grep -c '^# rank') 1" "parts of it"
@@ -129,14 +125,14 @@ is "$status $(grep -c 'in window 99999 ' <<<"$err")" "1 1" "a window that there 
 
 gcc -O2 -o handlers "$here/../preload/memory_handlers.c" || exit 99
 MEMORY_LOG=$T/log start handled ./handlers nested 40
-"$REGTRACE" skel replay -follow handled 2>said | timed >followed
+"$REGTRACE" skel replay -follow handled 2>said >followed
 is "${PIPESTATUS[0]} $(cat said)" "0 " "handlers of signals"
 is "$(same_as_replayed handled | sed 's/^[a-z0-9]* accesses, [0-9]* windows/accesses/')" "accesses, 3 threads" "handlers: each apart"
 
 # A program killed in its window: its last accesses are still in the buffer.
 leaves_streams=1
 start killed ./program 2 1 30 100
-"$REGTRACE" skel replay -follow killed 2>said | timed >followed &
+"$REGTRACE" skel replay -follow killed 2>said >followed &
 follower=$!
 wait_for 20 sh -c 'ls killed/memory/*-1.0.rec' && sleep 2
 program=$(basename "$(echo killed/memory/*-1.0.rec)" | cut -d- -f1)
@@ -169,7 +165,7 @@ if have_mpi openmpi; then
         mpirun.openmpi --oversubscribe -np 3 "$APPS/stencil.openmpi" 2 5 16 >out 2>err &
     started=$!
     kill_at_end $started
-    "$REGTRACE" skel replay -follow ranks 2>said | timed >followed
+    "$REGTRACE" skel replay -follow ranks 2>said >followed
     wait $started
     if [ -d ranks/memory ]; then
         is "$(same_as_replayed ranks | sed 's/^[a-z0-9]* accesses, [0-9]* windows/accesses/')" "accesses, 3 threads" "3 ranks"
