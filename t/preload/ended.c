@@ -4,8 +4,8 @@
  *   ended SECONDS COMMAND [ARGUMENT]...
  *
  * Writes "exit N", "signal N" or, after SECONDS, "no end within SECONDS s" to the file that the
- * variable ENDED names. The command has a session of its own, nothing to read, and no descriptor but
- * the standard ones. Nothing is written if the command cannot be executed. */
+ * variable ENDED names. The command has a session of its own, nothing to read, and no descriptor
+ * but the standard ones. Nothing is written if the command cannot be executed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

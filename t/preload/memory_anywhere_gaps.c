@@ -5,9 +5,9 @@
  *   memory_anywhere_gaps REPLAY ADDRESS [N]
  *
  * REPLAY is what regtrace skel replay printed, ADDRESS (hexadecimal) where the array is. Prints how
- * many windows, elements and gaps there are, and where the first gap is. N leaves out the N-th write
- * of an element, to see whether the check finds that. In C because replays have millions of lines.
- */
+ * many windows, elements and gaps there are, and where the first gap is. N leaves out the N-th
+ * write of an element, to see whether the check finds that. In C because replays have millions of
+ * lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
