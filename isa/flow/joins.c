@@ -5,7 +5,7 @@
  * count. The targets found this way are the jump's targets. If one of them is not certain, the
  * targets are unknown: the function then has a jump with unknown targets. */
 #include "isa/flow/tables.h"
-#include "isa/flow/ways.h"
+#include "isa/flow/reaching.h"
 
 #include <stdlib.h>
 
@@ -113,13 +113,13 @@ static bool follow_labels(struct code *c, const struct jump *j)
 
 /* Follows the tables from which this load reads distances, on all paths. Returns false if not all
  * are found. */
-static bool follow_bases(struct code *c, struct jump *j, const struct ways *w,
+static bool follow_bases(struct code *c, struct jump *j, const struct reaching *w,
                          const struct instruction *load)
 {
     struct addresses bases = {.count = 0};
     struct instruction i;
     unsigned base = base_of(&load->form);
-    bool all = base != NOT_ONE && ways_sources(w, load->at, base, &bases);
+    bool all = base != NOT_ONE && reaching_sources(w, load->at, base, &bases);
     for (size_t k = 0; k < bases.count; k++) {
         uint64_t table = code_decode(c, bases.at[k], &i) ? constant_of(&i) : 0;
         all = table != 0 && tables_follow_lea(c, j, load, table) && all;
@@ -129,13 +129,13 @@ static bool follow_bases(struct code *c, struct jump *j, const struct ways *w,
 }
 
 /* Follows the sum of a table's address and a value loaded from the table. */
-static bool follow_sum(struct code *c, struct jump *j, const struct ways *w,
+static bool follow_sum(struct code *c, struct jump *j, const struct reaching *w,
                        const struct instruction *sum)
 {
     struct addresses parts = {.count = 0};
     struct instruction i;
-    bool all = is_sum(&sum->form) && ways_sources(w, sum->at, form_reg(&sum->form), &parts);
-    all = all && ways_sources(w, sum->at, form_rm(&sum->form), &parts);
+    bool all = is_sum(&sum->form) && reaching_sources(w, sum->at, form_reg(&sum->form), &parts);
+    all = all && reaching_sources(w, sum->at, form_rm(&sum->form), &parts);
     size_t loads = 0;
     for (size_t k = 0; k < parts.count && all; k++) {
         all = code_decode(c, parts.at[k], &i);
@@ -164,7 +164,7 @@ static bool follow_words(struct code *c, struct jump *j, const struct instructio
            follow_labels(c, j);
 }
 
-static enum kind follow_source(struct code *c, struct jump *j, const struct ways *w,
+static enum kind follow_source(struct code *c, struct jump *j, const struct reaching *w,
                                const struct instruction *i)
 {
     bool computes = false, followed = false;
@@ -183,12 +183,12 @@ static enum kind follow_source(struct code *c, struct jump *j, const struct ways
 
 /* Follows all sources of the jump's register. If all are pointers to functions, there is no table:
  * the jump is a call at the function's end. */
-static bool follow_all(struct code *c, struct jump *j, const struct ways *w)
+static bool follow_all(struct code *c, struct jump *j, const struct reaching *w)
 {
     struct addresses sources = {.count = 0};
     struct instruction i;
     size_t followed = 0, doubtful = 0;
-    bool complete = ways_sources(w, j->i->at, form_rm(&j->i->form), &sources);
+    bool complete = reaching_sources(w, j->i->at, form_rm(&j->i->form), &sources);
     for (size_t k = 0; k < sources.count; k++) {
         enum kind kind = code_decode(c, sources.at[k], &i) ? follow_source(c, j, w, &i) : OTHER;
         complete = complete && kind != OTHER;
@@ -217,14 +217,15 @@ static void drop_lost(struct code *c)
     c->jump_target_count = kept;
 }
 
-static bool is_known(struct code *c, struct jump *j, const struct computed *jump, struct ways *w)
+static bool is_known(struct code *c, struct jump *j, const struct computed *jump,
+                     struct reaching *w)
 {
     bool in_memory = j->i->form.mod != 3;
     if ((jump->labels || (in_memory && !jump->found)) && !follow_labels(c, j))
         return false;
     if (in_memory || ((jump->found || !jump->table_like) && is_straight(c, j)))
         return true;
-    if (w->range != j->range && !ways_open(w, j->range)) {
+    if (w->range != j->range && !reaching_open(w, j->range)) {
         c->no_memory = true;
         return false;
     }
@@ -242,7 +243,8 @@ static void sort_all(struct code *c)
 /* Checks all computed jumps. */
 static void check_all(struct code *c)
 {
-    struct ways w = {.code = c, .targets = c->jump_target_count, .crossings = c->crossing_count};
+    struct reaching w = {
+        .code = c, .targets = c->jump_target_count, .crossings = c->crossing_count};
     if (!ZYAN_SUCCESS(
             ZydisDecoderInit(&w.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
         return;
@@ -255,7 +257,7 @@ static void check_all(struct code *c)
             .i = &i, .range = code_range_of(c, jump->at), .table_like = jump->table_like};
         jump->doubtful = !is_known(c, &j, jump, &w);
     }
-    ways_close(&w);
+    reaching_close(&w);
 }
 
 static bool lose_doubtful(struct code *c)

@@ -18,7 +18,7 @@ enum {
 
 static bool prints(const struct job *j)
 {
-    return !j->source && !j->dot && !j->summary && j->clones_path == NULL;
+    return !j->source && !j->dot && !j->summary && j->copies_path == NULL;
 }
 
 static void note_reason(struct job *j, const char *reason)
@@ -66,8 +66,8 @@ static int make(struct job *j, size_t n, bool direct)
                          .sites = &j->o.sites,
                          .directs = &j->directs,
                          .arena = &j->arena,
-                         .name = opened_name(&j->o, p->start, unnamed),
-                         .cloned = j->clones_path != NULL,
+                         .name = session_name(&j->o, p->start, unnamed),
+                         .copied = j->copies_path != NULL,
                          .plan = j->plan,
                          .start = p->start,
                          .end = p->end,
@@ -84,15 +84,15 @@ static int make(struct job *j, size_t n, bool direct)
     p->passed = f.passed;
     p->known = records_known(&f);
     if (f.reason == NULL && !p->numbered && !p->later)
-        p->number = j->clones.number++;
+        p->number = j->copies.number++;
     p->numbered = p->numbered || f.reason == NULL;
     p->reason = f.reason;
     p->reason_at = f.reason_at;
     p->text = (size_t)ftello(j->made);
     write_text(j, p, &f);
     p->text_bytes = (size_t)ftello(j->made) - p->text;
-    if (f.reason == NULL && j->clones_path != NULL)
-        p->reason = clones_make(&j->clones, &f, p->number, &p->clone);
+    if (f.reason == NULL && j->copies_path != NULL)
+        p->reason = copies_make(&j->copies, &f, p->number, &p->copy);
     bool noted = direct_note(&j->directs, &j->directs.list[n], &f, p->reason == NULL);
     arena_empty(&j->arena);
     return noted ? 0 : -ENOMEM;
@@ -141,7 +141,7 @@ static bool is_wanted(const struct job *j, const struct code_range *r)
     char unnamed[32];
     return code_is_sure(j->o.code, r->start) &&
            (s == NULL || (s->origin != IMAGE_PLT && !graph_is_part(s))) &&
-           opened_wants(&j->o, opened_name(&j->o, r->start, unnamed), r->start);
+           session_wants(&j->o, session_name(&j->o, r->start, unnamed), r->start);
 }
 
 static int list_functions(struct job *j)
@@ -155,7 +155,7 @@ static int list_functions(struct job *j)
         const struct code_range *r = &j->o.code->ranges[k];
         if (!is_wanted(j, r))
             continue;
-        bool watched = is_awaited(j, r->start) || opened_watches(&j->o, r->start);
+        bool watched = is_awaited(j, r->start) || session_watches(&j->o, r->start);
         j->parts[j->wanted++] =
             (struct job_part){.start = r->start, .end = r->end, .watched = watched};
         if (!direct_add(&j->directs, r->start, !tokens && !watched))
@@ -183,7 +183,7 @@ static int make_first(struct job *j)
         struct job_part *p = &j->parts[n];
         p->later = p->end - p->start > LARGE;
         if (p->later)
-            p->number = j->clones.number++;
+            p->number = j->copies.number++;
         else
             rc = make(j, n, j->directs.list[n].is);
     }
@@ -250,25 +250,25 @@ static void put(struct job *j, size_t n)
     if (p->reason != NULL)
         note_reason(j, p->reason);
     if (p->reason != NULL && j->skeleton_path != NULL)
-        (void)printf("none\t%s\t%s\n", opened_name(&j->o, p->start, unnamed), p->reason);
-    if (p->reason == NULL && j->clones_path != NULL)
-        clones_add(&j->clones, &p->clone, CLONES_FUNCTIONS);
+        (void)printf("none\t%s\t%s\n", session_name(&j->o, p->start, unnamed), p->reason);
+    if (p->reason == NULL && j->copies_path != NULL)
+        copies_add(&j->copies, &p->copy, COPIES_FUNCTIONS);
 }
 
 /* Adds the copy and the skeleton of `f`, which begins in mid-function. Returns false if it has no
  * copy. */
-static bool put_late(struct job *j, struct function *f, enum clones_kind kind)
+static bool put_late(struct job *j, struct function *f, enum copies_kind kind)
 {
-    struct clone_part clone;
-    struct skel_source source = {.out = j->skeleton, .number = j->clones.number};
+    struct copy_part copy;
+    struct skel_source source = {.out = j->skeleton, .number = j->copies.number};
     struct direct calls = {0};
     if (f->reason == NULL && j->skeleton != NULL && direct_note(&j->directs, &calls, f, true)) {
         put_called(j, j->skeleton, source.number, &calls);
         skel_source_function(&source, f);
     }
-    bool good = f->reason == NULL && clones_make(&j->clones, f, j->clones.number++, &clone) == NULL;
+    bool good = f->reason == NULL && copies_make(&j->copies, f, j->copies.number++, &copy) == NULL;
     if (good)
-        clones_add(&j->clones, &clone, kind);
+        copies_add(&j->copies, &copy, kind);
     arena_empty(&j->arena);
     return good;
 }
@@ -283,8 +283,8 @@ static void analyse_late(struct job *j)
     j->o.directs = &j->directs;
     bool found = j->openers.count != 0 && late_find(j->o.code, &j->openers, &late) == 0;
     for (size_t k = 0; found && k < late.count; k++) {
-        opened_late(&j->o, &j->arena, late.list[k].call, late.list[k].next, name, &f);
-        (void)put_late(j, &f, CLONES_LATE);
+        session_late(&j->o, &j->arena, late.list[k].call, late.list[k].next, name, &f);
+        (void)put_late(j, &f, COPIES_LATE);
     }
     free(late.list);
 }
@@ -301,26 +301,26 @@ static bool make_site(struct job *j, uint64_t at, enum skel_plan plan, bool *mad
     char name[512];
     struct function f;
     j->o.plan = plan;
-    opened_site(&j->o, &j->arena, at, name, &f);
+    session_site(&j->o, &j->arena, at, name, &f);
     bool meant = f.reason == NULL || f.reason_at != 0;
-    *made = put_late(j, &f, CLONES_SITES);
+    *made = put_late(j, &f, COPIES_SITES);
     return meant;
 }
 
 /* If the plan cannot compute addresses from mid-function, PLAN_ADDRESSES records each of them. */
 static void analyse_sites(struct job *j)
 {
-    for (size_t k = 0; k < j->o.sites.count && j->clones_path != NULL; k++) {
-        const struct clone_part none = {.f = {.address = j->o.sites.at[k]}};
+    for (size_t k = 0; k < j->o.sites.count && j->copies_path != NULL; k++) {
+        const struct copy_part none = {.f = {.address = j->o.sites.at[k]}};
         bool made = false;
         if (direct_knows(&j->directs, none.f.address) || is_stub(j, none.f.address) ||
             !make_site(j, none.f.address, j->plan, &made) ||
             (!made && !make_site(j, none.f.address, PLAN_ADDRESSES, &made)))
             continue;
         if (made)
-            j->clones.parts[clones_count(&j->clones) - 1].f.address = none.f.address;
+            j->copies.parts[copies_count(&j->copies) - 1].f.address = none.f.address;
         else
-            clones_add(&j->clones, &none, CLONES_SITES);
+            copies_add(&j->copies, &none, COPIES_SITES);
     }
     j->o.plan = j->plan;
 }
@@ -349,6 +349,6 @@ void job_free(struct job *j)
     free(j->text);
     free(j->parts);
     direct_free(&j->directs);
-    clones_free(&j->clones);
+    copies_free(&j->copies);
     arena_free(&j->arena);
 }

@@ -3,10 +3,10 @@
 #ifndef REGTRACE_ISA_MEMORY_JOB_H
 #define REGTRACE_ISA_MEMORY_JOB_H
 
-#include "isa/memory/copy/clones.h"
+#include "isa/memory/copy/copies.h"
 #include "isa/memory/direct.h"
 #include "isa/memory/late.h"
-#include "isa/memory/opened.h"
+#include "isa/memory/session.h"
 
 /* A selected function. */
 struct job_part {
@@ -21,27 +21,27 @@ struct job_part {
     uint64_t known;          /* ... and records this many values more if it is not */
     uint16_t passed;         /* registers that its callers were assumed to know */
     size_t text, text_bytes; /* in job.made */
-    struct clone_part clone;
+    struct copy_part copy;
     struct skel_counts counts;
 };
 
 struct job {
-    struct opened o;
+    struct session o;
     struct arena arena;
     const char *pattern;
     enum skel_plan plan;
-    bool dot, summary, source, kept, serve;
+    bool dot, summary, source, cached, serve;
     char *options; /* options that copies and skeletons depend on, each ended by a NUL */
     size_t option_bytes;
     unsigned turns; /* rounds of make_all() so far */
     bool tokens;    /* no function is called directly */
-    const char *path, *clones_path, *skeleton_path;
+    const char *path, *copies_path, *skeleton_path;
     /* functions that open windows; functions whose entry an alarm awaits, so that entering them is
      * recorded */
     struct late_names openers, awaited;
     struct addresses sites; /* alarms in mid-function, or at its start */
     FILE *skeleton;         /* file for skeletons; NULL: not requested */
-    struct clones clones;
+    struct copies copies;
     struct skel_counts counts;
     uint64_t wanted;
     int code;

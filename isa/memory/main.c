@@ -5,7 +5,7 @@
  * status: 0; 1 if the file cannot be read or no function has a requested name; 2 for a wrong
  * command line; enum accesses_exit for replays. */
 #include "isa/memory/job.h"
-#include "isa/memory/kept.h"
+#include "isa/memory/copy_cache.h"
 #include "isa/memory/replay/play.h"
 #include "isa/memory/serve.h"
 #include "isa/memory/source/source.h"
@@ -19,8 +19,8 @@
 
 static const char usage[] =
     "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
-    "[--dot|--summary|--source|--clones FILE [--skeleton FILE] [--opens NAME]... "
-    "[--awaits NAME]... [--site ADDRESS]... [--tokens] [--spoil] [--kept]] IMAGE\n" PLAY_USAGE
+    "[--dot|--summary|--source|--copies FILE [--skeleton FILE] [--opens NAME]... "
+    "[--awaits NAME]... [--site ADDRESS]... [--tokens] [--clobber] [--kept]] IMAGE\n" PLAY_USAGE
     "       regtrace-skel [--plan PLAN] --serve\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
@@ -62,15 +62,15 @@ static int finish(struct job *j)
         (void)fprintf(stderr, "regtrace-skel: the source cannot be written\n");
         return 1;
     }
-    if (j->clones_path != NULL && clones_write(&j->clones, j->clones_path) != 0) {
-        (void)fprintf(stderr, "regtrace-skel: %s cannot be written\n", j->clones_path);
+    if (j->copies_path != NULL && copies_write(&j->copies, j->copies_path) != 0) {
+        (void)fprintf(stderr, "regtrace-skel: %s cannot be written\n", j->copies_path);
         return 1;
     }
-    for (uint64_t n = 0; n < clones_count(&j->clones); n++)
-        bytes += j->clones.parts[n].f.bytes;
-    if (j->clones_path != NULL)
-        (void)printf("%" PRIu64 " clones, %" PRIu64 " late ones, of %" PRIu64 " bytes; ",
-                     j->clones.counts[CLONES_FUNCTIONS], j->clones.counts[CLONES_LATE], bytes);
+    for (uint64_t n = 0; n < copies_count(&j->copies); n++)
+        bytes += j->copies.parts[n].f.bytes;
+    if (j->copies_path != NULL)
+        (void)printf("%" PRIu64 " copies, %" PRIu64 " mid-function entries, of %" PRIu64 " bytes; ",
+                     j->copies.counts[COPIES_FUNCTIONS], j->copies.counts[COPIES_LATE], bytes);
     if (j->dot || j->source)
         return 0;
     (void)printf("%" PRIu64 " functions, %" PRIu64 " analysed (%.1f %%), %" PRIu64 " bytes; ",
@@ -99,11 +99,11 @@ static void *analyse_image(void *p)
 {
     struct job *j = p;
     struct rt_error e = {{0}};
-    struct kept kept = {.out = -1};
-    if (j->kept &&
-        kept_begin(&kept, j->path, j->options, j->option_bytes, j->clones_path, j->skeleton_path))
+    struct copy_cache cache = {.out = -1};
+    if (j->cached && copy_cache_begin(&cache, j->path, j->options, j->option_bytes, j->copies_path,
+                                      j->skeleton_path))
         return NULL;
-    int rc = opened_open(&j->o, j->path, j->pattern, &e);
+    int rc = session_open(&j->o, j->path, j->pattern, &e);
     if (rc != 0)
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
     j->o.plan = j->plan;
@@ -116,10 +116,10 @@ static void *analyse_image(void *p)
     }
     if (j->code == 0)
         j->code = finish(j);
-    kept_end(&kept, j->code == 0, j->clones_path, j->skeleton_path);
+    copy_cache_end(&cache, j->code == 0, j->copies_path, j->skeleton_path);
     job_free(j);
     if (rc == 0)
-        opened_close(&j->o);
+        session_close(&j->o);
     return NULL;
 }
 
@@ -143,16 +143,16 @@ static bool take_option(struct job *j, struct play *play, int option)
     case 'd': j->dot = true; return true;
     case 's': j->summary = true; return true;
     case 'p': return skel_plan_parse(optarg, &j->plan);
-    case 'l': j->clones_path = optarg; return true;
+    case 'l': j->copies_path = optarg; return true;
     case 'k': j->skeleton_path = optarg; return true;
     case 'o': take_name(&j->openers, optarg); return true;
     case 'a': take_name(&j->awaited, optarg); return true;
     case 'i': return code_append(&j->sites, strtoull(optarg, NULL, 16));
     case 't': j->tokens = true; return true;
-    case 'P': return j->clones.e.spoils = true;
+    case 'P': return j->copies.e.clobbers = true;
     case 'c': j->source = true; return true;
     case 'S': j->serve = true; return true;
-    case 'K': j->kept = true; return true;
+    case 'K': j->cached = true; return true;
     default: return play_take(play, option, optarg);
     }
 }
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
     static const struct option options[] = {{"function", required_argument, NULL, 'f'},
                                             {"dot", no_argument, NULL, 'd'},
                                             {"summary", no_argument, NULL, 's'},
-                                            {"clones", required_argument, NULL, 'l'},
+                                            {"copies", required_argument, NULL, 'l'},
                                             {"source", no_argument, NULL, 'c'},
                                             {"skeleton", required_argument, NULL, 'k'},
                                             {"opens", required_argument, NULL, 'o'},
@@ -172,22 +172,22 @@ int main(int argc, char **argv)
                                             {"site", required_argument, NULL, 'i'},
                                             {"tokens", no_argument, NULL, 't'},
                                             {"kept", no_argument, NULL, 'K'},
-                                            {"spoil", no_argument, NULL, 'P'},
+                                            {"clobber", no_argument, NULL, 'P'},
                                             PLAY_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     struct job j = {0};
-    FILE *kept = open_memstream(&j.options, &j.option_bytes);
+    FILE *given = open_memstream(&j.options, &j.option_bytes);
     struct play play = {.wishes = {.last = INT64_MAX}};
     int o;
-    if (kept == NULL)
+    if (given == NULL)
         return 1;
     while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
         if (!take_option(&j, &play, o))
             return (void)fputs(usage, stderr), 2;
         if (o != 'l' && o != 'k' && o != 'K')
-            (void)fprintf(kept, "%c%s%c", o, optarg != NULL ? optarg : "", 0);
+            (void)fprintf(given, "%c%s%c", o, optarg != NULL ? optarg : "", 0);
     }
-    j.kept = fclose(kept) == 0 && j.kept && j.clones_path != NULL && j.skeleton_path != NULL;
+    j.cached = fclose(given) == 0 && j.cached && j.copies_path != NULL && j.skeleton_path != NULL;
     if (j.serve && optind == argc)
         return in_thread(serve_all, &j) != 0 || j.code != 0;
     if (optind + 1 != argc && play.recording == NULL && play.shapes == NULL)

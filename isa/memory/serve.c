@@ -2,8 +2,8 @@
  * Answers the questions of a traced process for instrumented copies. */
 #include "isa/memory/serve.h"
 
-#include "isa/memory/copy/clones.h"
-#include "isa/memory/opened.h"
+#include "isa/memory/copy/copies.h"
+#include "isa/memory/session.h"
 #include "isa/memory/source/source.h"
 
 #include "base/format/memory.h"
@@ -21,7 +21,7 @@ enum { MOST_BYTES = 15 }; /* longest instruction */
 struct served {
     char *path, *functions;
     struct addresses sites;
-    struct opened o;
+    struct session o;
     bool open, failed;
 };
 
@@ -46,27 +46,27 @@ static bool get(void *to, size_t n)
 
 static bool answer(uint64_t address, bool none, const void *bytes, size_t n)
 {
-    struct clone_answer a = {.address = address, .bytes = (uint32_t)n, .none = none};
+    struct copy_answer a = {.address = address, .bytes = (uint32_t)n, .none = none};
     return sys_write_all(STDIN_FILENO, &a, sizeof a) == 0 &&
            (n == 0 || sys_write_all(STDIN_FILENO, bytes, n) == 0);
 }
 
-static void take_image(struct server *s, const struct clone_question *q)
+static void take_image(struct server *s, const struct copy_question *q)
 {
     struct served *m = &s->images[q->image];
     if (m->open)
-        opened_close(&m->o);
+        session_close(&m->o);
     free(m->path);
     free(m->functions);
     free(m->sites.at);
     *m = (struct served){.path = strndup(q->path, sizeof q->path - 1),
                          .functions = strndup(q->functions, sizeof q->functions - 1)};
-    for (uint32_t k = 0; k < q->site_count && k < CLONE_SITES_MAX; k++)
+    for (uint32_t k = 0; k < q->site_count && k < COPY_SITES_MAX; k++)
         m->failed = !code_append(&m->sites, q->sites[k]) || m->failed;
     code_sort(&m->sites);
 }
 
-static void take_file(struct server *s, const struct clone_question *q)
+static void take_file(struct server *s, const struct copy_question *q)
 {
     if (s->fd >= 0)
         (void)close(s->fd);
@@ -80,7 +80,7 @@ static bool open_image(struct served *m)
 {
     struct rt_error e = {{0}};
     if (!m->open && !m->failed && m->path != NULL && m->functions != NULL)
-        m->open = opened_open(&m->o, m->path, m->functions, &e) == 0;
+        m->open = session_open(&m->o, m->path, m->functions, &e) == 0;
     if (m->open && m->sites.at != NULL) {
         m->o.sites = m->sites;
         m->sites = (struct addresses){.at = NULL};
@@ -118,7 +118,7 @@ static uint64_t call_before(const struct code *c, uint64_t next)
 }
 
 /* Writes the function in one piece: if this process is killed, the file holds whole functions. */
-static bool write_skeleton(struct server *s, struct function *f, const struct clone_question *q)
+static bool write_skeleton(struct server *s, struct function *f, const struct copy_question *q)
 {
     char *text = NULL;
     size_t n = 0;
@@ -140,36 +140,36 @@ static bool write_skeleton(struct server *s, struct function *f, const struct cl
 
 struct made {
     struct function f;
-    struct clones clones;
-    struct clone_part part;
+    struct copies copies;
+    struct copy_part part;
     char name[512];
     const char *reason; /* why there is no copy; NULL: there is one */
     bool meant;
 };
 
-static void analyse(struct server *s, const struct clone_question *q, enum skel_plan plan,
+static void analyse(struct server *s, const struct copy_question *q, enum skel_plan plan,
                     struct made *k)
 {
-    struct opened *o = &s->images[q->image].o;
-    uint64_t call = q->kind == CLONE_ASK_BEHIND ? call_before(o->code, q->address) : 0;
-    /* CLONE_ASK_AT: a thread is there, so there is code */
-    k->meant = q->kind != CLONE_ASK_BEHIND || call != 0;
+    struct session *o = &s->images[q->image].o;
+    uint64_t call = q->kind == COPY_ASK_BEHIND ? call_before(o->code, q->address) : 0;
+    /* COPY_ASK_AT: a thread is there, so there is code */
+    k->meant = q->kind != COPY_ASK_BEHIND || call != 0;
     k->reason = "it is behind no call";
     if (!k->meant)
         return;
     arena_empty(&s->arena);
     o->plan = plan;
-    opened_late(o, &s->arena, call, q->address, k->name, &k->f);
+    session_late(o, &s->arena, call, q->address, k->name, &k->f);
     k->reason = k->f.reason;
     k->meant = k->reason == NULL || k->f.reason_at != 0;
     if (k->reason == NULL)
-        k->reason = clones_make(&k->clones, &k->f, q->number, &k->part);
+        k->reason = copies_make(&k->copies, &k->f, q->number, &k->part);
 }
 
 /* If the plan cannot compute addresses from mid-function, PLAN_ADDRESSES records each of them. */
-static void make(struct server *s, const struct clone_question *q, struct made *k)
+static void make(struct server *s, const struct copy_question *q, struct made *k)
 {
-    *k = (struct made){.clones.number = q->number + 1, .reason = "its image cannot be read"};
+    *k = (struct made){.copies.number = q->number + 1, .reason = "its image cannot be read"};
     if (!open_image(&s->images[q->image]))
         return;
     analyse(s, q, s->plan, k);
@@ -183,16 +183,16 @@ static void make(struct server *s, const struct clone_question *q, struct made *
 static char *put(struct made *k, size_t *bytes)
 {
     char *file = NULL;
-    clones_add(&k->clones, &k->part, CLONES_LATE);
+    copies_add(&k->copies, &k->part, COPIES_LATE);
     FILE *out = open_memstream(&file, bytes);
-    if (out != NULL && (clones_put(&k->clones, out) != 0) + (fclose(out) != 0) != 0) {
+    if (out != NULL && (copies_put(&k->copies, out) != 0) + (fclose(out) != 0) != 0) {
         free(file);
         file = NULL;
     }
     return file;
 }
 
-static bool give_answer(struct server *s, const struct clone_question *q)
+static bool give_answer(struct server *s, const struct copy_question *q)
 {
     static struct made k;
     char why[640];
@@ -206,7 +206,7 @@ static bool give_answer(struct server *s, const struct clone_question *q)
     bool good = file != NULL ? answer(q->address, false, file, bytes)
                              : answer(q->address, k.meant, why, k.meant ? (size_t)n + 1 : 0);
     free(file);
-    clones_free(&k.clones);
+    copies_free(&k.copies);
     arena_empty(&s->arena);
     return good;
 }
@@ -214,18 +214,18 @@ static bool give_answer(struct server *s, const struct clone_question *q)
 int serve(enum skel_plan plan)
 {
     static struct server s;
-    static struct clone_question q;
+    static struct copy_question q;
     s.plan = plan;
     s.fd = -1;
     for (bool good = true; good && get(&q, sizeof q); use_idle_time(&s)) {
         if (q.image >= MEMORY_IMAGES)
             return 1;
         q.path[sizeof q.path - 1] = q.functions[sizeof q.functions - 1] = '\0';
-        switch ((enum clone_question_kind)q.kind) {
-        case CLONE_ASK_IMAGE: take_image(&s, &q); break;
-        case CLONE_ASK_FILE: take_file(&s, &q); break;
-        case CLONE_ASK_BEHIND:
-        case CLONE_ASK_AT: good = give_answer(&s, &q); break;
+        switch ((enum copy_question_kind)q.kind) {
+        case COPY_ASK_IMAGE: take_image(&s, &q); break;
+        case COPY_ASK_FILE: take_file(&s, &q); break;
+        case COPY_ASK_BEHIND:
+        case COPY_ASK_AT: good = give_answer(&s, &q); break;
         }
     }
     return 0;

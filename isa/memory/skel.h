@@ -254,7 +254,7 @@ struct function {
     uint16_t passed;        /* ... and these registers, by number */
     uint16_t passed_itself; /* registers that it passes when it calls itself */
     /* analysed for a copy: ends where the copy cannot go on, or must ask where to */
-    bool cloned;
+    bool copied;
     uint8_t plan;  /* enum skel_plan */
     bool late;     /* begins in mid-function, for a thread that has entered it before (late.h) */
     uint64_t call; /* the call that it begins after; 0: none */
@@ -343,7 +343,7 @@ void demand_find(struct function *f);
 void linear_resolve(struct function *f);
 void cut_find(struct function *f);
 /* Returns estimated block frequencies, by block, each at least 32. */
-const uint64_t *often_guess(const struct function *f);
+const uint64_t *frequency_estimate(const struct function *f);
 /* Adds the function to *n. */
 void skel_count(const struct function *f, struct skel_counts *n);
 

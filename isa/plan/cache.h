@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A folder that caches plans and instrumented copies (isa/memory/kept.h). The key of a plan is the
- * request and the image's build id, or the identity of its file if it has none. */
+ * A folder that caches plans and instrumented copies (isa/memory/copy_cache.h). The key of a plan
+ * is the request and the image's build id, or the identity of its file if it has none. */
 #ifndef REGTRACE_ISA_PLAN_CACHE_H
 #define REGTRACE_ISA_PLAN_CACHE_H
 

@@ -3,7 +3,7 @@
  * its callers by frame pointers if they are wanted. Values (preload/values/values.h) have their own
  * sampler, by the same rules. */
 #include "preload/memory/memory.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 #include "preload/count/sampling.h"
 
 #include "base/log.h"
@@ -228,8 +228,8 @@ static void record_place(struct recorder_thread *t, uint32_t weight, const void 
     callers[n] = 0;
     (void)recorder_emit(t, EV_SAMPLE, signals_ip_of(context), weight | (uint64_t)n << 32);
     for (uint32_t i = 0; i < n; i += 2)
-        (void)recorder_emit(t, EV_SAMPLE_CALLERS, probe_clone_stands_for(callers[i]),
-                            probe_clone_stands_for(callers[i + 1]));
+        (void)recorder_emit(t, EV_SAMPLE_CALLERS, probe_copy_stands_for(callers[i]),
+                            probe_copy_stands_for(callers[i + 1]));
 }
 
 static void again(struct preload_thread *pt, enum sample_kind kind)

@@ -7,7 +7,7 @@
 #include "preload/count/counting.h"
 #include "preload/internal.h"
 #include "preload/memory/memory.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 #include "preload/values/values.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ uintptr_t signals_ip_of(const void *context)
 {
     const ucontext_t *uc = context;
 #if defined(__x86_64__)
-    return probe_clone_stands_for((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+    return probe_copy_stands_for((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
 #else
     return (uintptr_t)uc->uc_mcontext.pc;
 #endif

@@ -7,18 +7,18 @@
  * replaced by those of the functions themselves, so that the thread continues in the functions. If
  * a signal has interrupted a copy, the thread steps through the code that records there and then
  * also continues in the function. The function in which a window finds a thread continues at a
- * mid-function entry (base/format/clone.h), and so do its callers. */
+ * mid-function entry (base/format/copy.h), and so do its callers. */
 #include "preload/memory/memory.h"
 
 #if defined(__x86_64__)
 
-#include "base/format/clone.h"
+#include "base/format/copy.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory_file.h"
 #include "preload/memory/memory_frames.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 
 #include <string.h>
 #include <ucontext.h>
@@ -50,7 +50,7 @@ static bool open_stretch(const struct recorder_thread *t, const struct memory_or
 {
     if (memory_self->files[memory_self->level] == NULL)
         memory_self->files[memory_self->level] =
-            memory_file_make(t->tid, &clone_slots[CLONE_RECORDING]);
+            memory_file_make(t->tid, &copy_slots[COPY_RECORDING]);
     return memory_self->files[memory_self->level] != NULL &&
            memory_file_begin(memory_self->files[memory_self->level], t->window, of);
 }
@@ -73,7 +73,7 @@ static void begin_again(const struct recorder_thread *t, const struct memory_han
         return;
     memory_leave_frames(stack_now(), frames_end());
     if (open_stretch(t, &(struct memory_origin){memory_self->level, h->signal, h->outer_at}))
-        clone_slots[CLONE_ENTER] = 1;
+        copy_slots[COPY_ENTER] = 1;
 }
 
 /* Begins to record. A window that opens while a handler runs waits for the handler's end. A window
@@ -98,7 +98,7 @@ static void begin(const struct recorder_thread *t)
         return;
     }
     memory_self->result.end = MEMORY_CLOSED;
-    clone_slots[CLONE_ENTER] = 1;
+    copy_slots[COPY_ENTER] = 1;
 }
 
 void memory_missing(uintptr_t at)
@@ -108,7 +108,7 @@ void memory_missing(uintptr_t at)
         uint64_t at;
     } said = {TOKEN_MISSING, at};
     uint64_t mask = sys_block_signals();
-    if (is_open() && clone_slots[CLONE_ENTER] != 0) {
+    if (is_open() && copy_slots[COPY_ENTER] != 0) {
         memory_file_put(memory_self->files[memory_self->level], &said, sizeof said);
         if (!is_open())
             memory_has_no_room();
@@ -145,7 +145,7 @@ static void leave(void *context)
 
 static void end(enum memory_end how, uint64_t at)
 {
-    clone_slots[CLONE_ENTER] = 0;
+    copy_slots[COPY_ENTER] = 0;
     close_stretch(memory_self->level, how, at);
     memory_leave_frames(stack_now(), frames_end());
     if (memory_where.context != NULL)
@@ -156,12 +156,12 @@ static void end(enum memory_end how, uint64_t at)
  * interrupted. */
 static void end_all(void)
 {
-    bool amid = probe_clones_have(memory_where.at);
+    bool amid = probe_copies_have(memory_where.at);
     struct memory_unwound past = memory_self->unwound;
     struct memory_handler *h = memory_self->handlers;
     for (unsigned n = memory_self->level;; n--) {
         for (; h != NULL && !h->has_file; h = h->outer) {
-            amid = amid || probe_clones_have(h->at);
+            amid = amid || probe_copies_have(h->at);
             memory_leave_slots(&h->flight, &h->target);
         }
         /* An unwinder whose catch was not seen (a C++ library of the program), or a backtrace. */
@@ -179,7 +179,7 @@ static void end_all(void)
             return;
         memory_leave_frames(h->stack, UINTPTR_MAX);
         memory_leave_slots(&h->flight, &h->target);
-        amid = probe_clones_have(h->at);
+        amid = probe_copies_have(h->at);
         past = h->unwound;
         h = h->outer;
     }
@@ -237,8 +237,8 @@ void memory_images_came(void)
 void memory_vfork(bool begins)
 {
     if (begins)
-        memory_self->before_vfork = clone_slots[CLONE_ENTER];
-    clone_slots[CLONE_ENTER] = begins || !is_open() ? 0 : memory_self->before_vfork;
+        memory_self->before_vfork = copy_slots[COPY_ENTER];
+    copy_slots[COPY_ENTER] = begins || !is_open() ? 0 : memory_self->before_vfork;
 }
 
 /* --- handlers' files --- */
@@ -255,9 +255,9 @@ static void begin_in_handler(void *p)
     memory_self->level++;
     h->has_file = true;
     if (memory_self->files[memory_self->level] != NULL)
-        memory_file_resume(memory_self->files[memory_self->level], &clone_slots[CLONE_RECORDING]);
+        memory_file_resume(memory_self->files[memory_self->level], &copy_slots[COPY_RECORDING]);
     if (open_stretch(&recorder_self, &of))
-        clone_slots[CLONE_ENTER] = 1;
+        copy_slots[COPY_ENTER] = 1;
 }
 
 /* The handler is over: the interrupted level's file is in use again. */
@@ -273,7 +273,7 @@ static void end_in_handler(const struct memory_handler *h, enum memory_end how)
         memory_self->result.end = before;
     if (memory_self->files[memory_self->level] != NULL)
         memory_file_suspend(memory_self->files[memory_self->level]);
-    memory_file_resume(memory_self->files[--memory_self->level], &clone_slots[CLONE_RECORDING]);
+    memory_file_resume(memory_self->files[--memory_self->level], &copy_slots[COPY_RECORDING]);
 }
 
 /* Handles a jump between these stack pointers. It leaves a handler unless its target lies between
@@ -299,7 +299,7 @@ static void leave_stack(uintptr_t from, uintptr_t to)
     if (is_open() && (amid || !near || memory_has_frames(from, to)))
         end(left_by(torn), memory_file_at(memory_self->files[memory_self->level]));
     else if (is_open() && left)
-        clone_slots[CLONE_ENTER] = enter;
+        copy_slots[COPY_ENTER] = enter;
 }
 
 void memory_jumped(uintptr_t from, uintptr_t to)
@@ -322,8 +322,8 @@ uintptr_t memory_jumps_on(void)
     /* A window that opened on the way has led the jump to a mid-function entry. Otherwise the
      * segment is over: the code after setjmp has run in a copy before, or the window has opened
      * deeper and the jump leaves every frame that it led into a copy. */
-    if (open && !probe_clones_have(target) &&
-        (memory_self->flight.from_clone || probe_clone_behind(target) != 0)) {
+    if (open && !probe_copies_have(target) &&
+        (memory_self->flight.from_copy || probe_copy_behind(target) != 0)) {
         end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));
         open = false;
     }
@@ -338,10 +338,9 @@ uintptr_t memory_jumps_on(void)
 void memory_unwound(uintptr_t at)
 {
     /* Unwinders look up callers one byte before their return addresses. */
-    if (process.memory && is_open() && memory_self->unwound.at == 0 && probe_clones_have(at))
-        memory_self->unwound =
-            (struct memory_unwound){memory_file_at(memory_self->files[memory_self->level]),
-                                    probe_clone_return(at + 1) == 0};
+    if (process.memory && is_open() && memory_self->unwound.at == 0 && probe_copies_have(at))
+        memory_self->unwound = (struct memory_unwound){
+            memory_file_at(memory_self->files[memory_self->level]), probe_copy_return(at + 1) == 0};
 }
 
 /* Ends the segment where an unwinder left the copies, and records what the program does from here
@@ -378,7 +377,7 @@ void memory_lands(const uintptr_t kept[6], uintptr_t stack)
  * nothing is left to do: the function continues in the copy. */
 void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
 {
-    if ((!memory_self->wanted && memory_self->handlers == NULL) || probe_clones_have(back))
+    if ((!memory_self->wanted && memory_self->handlers == NULL) || probe_copies_have(back))
         return;
     uint64_t mask = sys_block_signals();
     leave_stack(from, to);
@@ -394,8 +393,8 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 {
     uint64_t mask = sys_block_signals();
     struct memory_interrupted before = memory_interrupt((uintptr_t)stack, 0);
-    if (!probe_clones_have(
-            clone_slots[CLONE_TARGET])) { /* else a window opened here and led the jump to a copy */
+    if (!probe_copies_have(
+            copy_slots[COPY_TARGET])) { /* else a window opened here and led the jump to a copy */
         if (is_open())
             end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));
         begin(&recorder_self);
@@ -430,7 +429,7 @@ struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, v
             info->si_addr = (void *)h->shown; /* NOLINT: an address */
     }
     memory_stop_steps(uc);
-    clone_slots[CLONE_ENTER] = 0;
+    copy_slots[COPY_ENTER] = 0;
     memory_self->flight.under_way = 0;
     memory_self->handlers = h;
     if (h->enter != 0 && is_open() && memory_self->level + 1 < MEMORY_LEVELS) {
@@ -448,15 +447,15 @@ void memory_handler_ends(struct memory_handler *h, void *context)
     if (h == NULL || !memory_thread_exists())
         return;
     uint64_t mask = sys_block_signals();
-    clone_slots[CLONE_ENTER] = 0;
+    copy_slots[COPY_ENTER] = 0;
     memory_self->handlers = h->outer;
     memory_interrupt_over(h->was);
     end_in_handler(h, MEMORY_CLOSED);
     memory_self->unwound = h->unwound;
     memory_self->flight = h->flight;
-    clone_slots[CLONE_SPILL] = h->spill;
-    clone_slots[CLONE_SPILL_2] = h->spill_2;
-    clone_slots[CLONE_TARGET] = h->target;
+    copy_slots[COPY_SPILL] = h->spill;
+    copy_slots[COPY_SPILL_2] = h->spill_2;
+    copy_slots[COPY_TARGET] = h->target;
     bool elsewhere = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP] != h->shown;
     if (h->shown != h->at && !elsewhere)
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->at;
@@ -464,7 +463,7 @@ void memory_handler_ends(struct memory_handler *h, void *context)
              is_open()) /* the handler has sent the thread elsewhere: it leaves the copy */
         end(MEMORY_AMID, memory_file_at(memory_self->files[memory_self->level]));
     if (is_open())
-        clone_slots[CLONE_ENTER] = h->enter;
+        copy_slots[COPY_ENTER] = h->enter;
     else if (!elsewhere)
         run_with_room(uc, leave, uc);
     memory_handler_give(h);
@@ -484,7 +483,7 @@ struct memory_file *memory_file_now(void)
 
 void memory_has_no_room(void)
 {
-    clone_slots[CLONE_ENTER] = 0;
+    copy_slots[COPY_ENTER] = 0;
     memory_self->result.bytes += memory_file_cut(memory_self->files[memory_self->level]);
     memory_self->result.end = MEMORY_NO_ROOM;
     memory_self->wanted = false;

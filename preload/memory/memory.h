@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Memory traces (REGTRACE_MEMORY): in windows the program's functions run as instrumented copies
- * (probe_clones.h), which record into a file of the thread (base/format/memory.h). x86-64. */
+ * (probe_copies.h), which record into a file of the thread (base/format/memory.h). x86-64. */
 #ifndef REGTRACE_PRELOAD_MEMORY_MEMORY_H
 #define REGTRACE_PRELOAD_MEMORY_MEMORY_H
 
@@ -62,7 +62,7 @@ struct memory_flight {
     uintptr_t under_way; /* 0: it is not under way */
     /* Exception: where the function itself would continue; 0: a longjmp. */
     uintptr_t pad;
-    bool from_clone; /* setjmp was called in an instrumented copy */
+    bool from_copy; /* setjmp was called in an instrumented copy */
     /* It has not come to memory_thrown yet: kept and stack are unknown. */
     bool is_thrown;
     bool opened; /* a window has opened in the meantime */

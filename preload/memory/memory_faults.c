@@ -5,12 +5,12 @@
 
 #if defined(__x86_64__)
 
-#include "base/format/clone.h"
+#include "base/format/copy.h"
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory_file.h"
 #include "preload/memory/memory_frames.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -50,13 +50,13 @@ bool memory_faulted(int signo, const siginfo_t *info, void *context)
     ucontext_t *uc = context;
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     struct memory_file *file = memory_file_now();
-    if (!memory_is_fault(signo) || info->si_code <= 0 || file == NULL || !probe_clones_have(at) ||
+    if (!memory_is_fault(signo) || info->si_code <= 0 || file == NULL || !probe_copies_have(at) ||
         !memory_file_has(file, (uintptr_t)info->si_addr))
         return false;
     greg_t *pointer = pointer_of(uc);
     bool was_open = memory_file_is_open(file);
     *pointer = (greg_t)memory_file_more(file, (uintptr_t)*pointer);
-    clone_slots[CLONE_RECORDING] = (uint64_t)*pointer;
+    copy_slots[COPY_RECORDING] = (uint64_t)*pointer;
     if (was_open && !memory_file_is_open(file)) {
         memory_has_no_room();
         memory_leave_made(uc);

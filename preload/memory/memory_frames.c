@@ -7,7 +7,7 @@
 
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 #include "preload/count/walk.h"
 
 #include <stdatomic.h>
@@ -26,7 +26,7 @@ static __thread bool leaves; /* by single steps, up to the next place where it c
 __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, uintptr_t to)
 {
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8)
-        if (probe_clone_return(*(const uintptr_t *)at) != 0) /* NOLINT: the thread's stack */
+        if (probe_copy_return(*(const uintptr_t *)at) != 0) /* NOLINT: the thread's stack */
             return true;
     return false;
 }
@@ -34,13 +34,13 @@ __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, u
 __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from, uintptr_t to)
 {
     uintptr_t low, high;
-    memory_leave_slots(&memory_self->flight, &clone_slots[CLONE_TARGET]);
+    memory_leave_slots(&memory_self->flight, &copy_slots[COPY_TARGET]);
     if (!probe_stack_ends(&low, &high) || from < low || from >= high)
         return;
     high = to < high ? to : high;
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= high; at += 8) {
         uintptr_t *word = (uintptr_t *)at; /* NOLINT: the thread's stack */
-        uintptr_t back = probe_clone_return(*word);
+        uintptr_t back = probe_copy_return(*word);
         if (back != 0)
             *word = back;
     }
@@ -48,7 +48,7 @@ __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from,
 
 bool memory_is_made(uintptr_t at)
 {
-    return probe_clones_have(at) || walk_is_made(at);
+    return probe_copies_have(at) || walk_is_made(at);
 }
 
 /* While a thread makes single steps, pushfq would store the trap flag. Does its work without the
@@ -67,7 +67,7 @@ static void push_flags(greg_t *r)
 void memory_leave_made(void *context)
 {
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
-    uintptr_t at = (uintptr_t)r[REG_RIP], there = probe_clone_leave(at);
+    uintptr_t at = (uintptr_t)r[REG_RIP], there = probe_copy_leave(at);
     bool stepped = leaves;
     memory_self->stepped_at = at;
     leaves = there == 0 && memory_is_made(at) && at != memory_self->repeats;
@@ -94,7 +94,7 @@ bool memory_stepped(const siginfo_t *info, void *context)
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     if (!leaves || info->si_code != TRAP_TRACE)
         return false;
-    memory_self->repeats = at == memory_self->stepped_at && !probe_clones_have(at) ? at : 0;
+    memory_self->repeats = at == memory_self->stepped_at && !probe_copies_have(at) ? at : 0;
     memory_leave_made(context);
     if (!leaves)
         run_with_room(context, memory_begin_late, context);
@@ -116,7 +116,7 @@ bool memory_has_left_made(void)
     if (!memory_is_made(memory_where.at))
         return true;
     if (uc == NULL)
-        return !probe_clones_have(memory_where.at);
+        return !probe_copies_have(memory_where.at);
     memory_leave_made(uc);
     memory_where.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     if (!leaves && memory_where.at == memory_self->repeats)
@@ -181,14 +181,14 @@ uintptr_t memory_flight_lands(void)
 
 static void leave_flight(struct memory_flight *flight)
 {
-    uintptr_t itself = flight->pad != 0 ? flight->pad : probe_clone_return(flight->target);
+    uintptr_t itself = flight->pad != 0 ? flight->pad : probe_copy_return(flight->target);
     if (itself != 0)
         flight->target = itself;
 }
 
 void memory_leave_slots(struct memory_flight *flight, uint64_t *target)
 {
-    uintptr_t itself = probe_clone_leave(*target);
+    uintptr_t itself = probe_copy_leave(*target);
     if (itself != 0)
         *target = itself;
     leave_flight(flight);
@@ -203,7 +203,7 @@ bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
     atomic_signal_fence(memory_order_seq_cst);
     f->target = at;
     f->pad = 0;
-    f->from_clone = probe_clone_return(at) != 0;
+    f->from_copy = probe_copy_return(at) != 0;
     f->is_thrown = f->opened = false;
     memcpy(f->kept, kept, sizeof f->kept);
     f->stack = stack;
@@ -239,20 +239,20 @@ void memory_flight_at(const uintptr_t kept[6], uintptr_t stack)
 /* --- entry
  * ---------------------------------------------------------------------------------------- */
 
-static void say_missing(uintptr_t at, enum clone_question_kind kind)
+static void say_missing(uintptr_t at, enum copy_question_kind kind)
 {
-    if (probe_clone_refused(at, kind))
+    if (probe_copy_refused(at, kind))
         memory_missing(at);
 }
 
 static bool redirect(uintptr_t *back)
 {
-    uintptr_t clone = probe_clone_behind(*back);
-    if (clone != 0)
-        *back = clone;
+    uintptr_t copy = probe_copy_behind(*back);
+    if (copy != 0)
+        *back = copy;
     else
-        say_missing(*back, CLONE_ASK_BEHIND);
-    return clone != 0;
+        say_missing(*back, COPY_ASK_BEHIND);
+    return copy != 0;
 }
 
 static void know_stack(struct walk *w)
@@ -266,14 +266,14 @@ static void redirect_callers(struct walk *w)
 {
     know_stack(w);
     for (unsigned n = 0; n < CALLERS; n++) {
-        enum probe_clone_hook hook = probe_clone_hook(w->r[WALK_RETURN]);
+        enum probe_copy_hook hook = probe_copy_hook(w->r[WALK_RETURN]);
         if (!walk_up(w))
             return;
-        if (hook != PROBE_CLONE_NO_HOOK && probe_clones_have(w->r[WALK_RETURN])) {
-            enter_hook(w, hook == PROBE_CLONE_RETURNS);
+        if (hook != PROBE_COPY_NO_HOOK && probe_copies_have(w->r[WALK_RETURN])) {
+            enter_hook(w, hook == PROBE_COPY_RETURNS);
             return;
         }
-        if (probe_clones_have(w->r[WALK_RETURN]) || (w->back != NULL && redirect(w->back)))
+        if (probe_copies_have(w->r[WALK_RETURN]) || (w->back != NULL && redirect(w->back)))
             return;
     }
 }
@@ -285,12 +285,12 @@ static void enter_target(struct memory_flight *to)
         to->opened = true;
         return;
     }
-    uintptr_t clone = to->pad != 0 ? probe_clone_at(to->pad) : probe_clone_behind(to->target);
-    if (clone != 0) {
-        to->target = clone;
+    uintptr_t copy = to->pad != 0 ? probe_copy_at(to->pad) : probe_copy_behind(to->target);
+    if (copy != 0) {
+        to->target = copy;
         return;
     }
-    say_missing(to->target, CLONE_ASK_BEHIND);
+    say_missing(to->target, COPY_ASK_BEHIND);
     walk_begin_return(&w, (uintptr_t *)to->stack - 1, to->kept); /* NOLINT: the thread's stack */
     w.r[WALK_RETURN] = to->target;
     w.interrupted = to->pad != 0;
@@ -308,12 +308,12 @@ void memory_enter_late(const struct memory_interrupted *i)
         ucontext_t *uc = i->context;
         if (memory_decide_again(uc))
             return;
-        uintptr_t clone = probe_clone_at(i->at);
-        if (clone != 0) {
-            uc->uc_mcontext.gregs[REG_RIP] = (greg_t)clone;
+        uintptr_t copy = probe_copy_at(i->at);
+        if (copy != 0) {
+            uc->uc_mcontext.gregs[REG_RIP] = (greg_t)copy;
             return;
         }
-        say_missing(i->at, CLONE_ASK_AT);
+        say_missing(i->at, COPY_ASK_AT);
         walk_begin_context(&w, uc);
     } else {
         if (i->entered && redirect((uintptr_t *)i->stack)) /* NOLINT: the thread's stack */
@@ -327,7 +327,7 @@ void memory_misses(uintptr_t at)
 {
     uint64_t mask = sys_block_signals();
     memory_missing(at);
-    if (clone_slots[CLONE_ENTER] != 0)
+    if (copy_slots[COPY_ENTER] != 0)
         memory_enter_late(&memory_where);
     sys_restore_signals(mask);
 }
@@ -338,7 +338,7 @@ static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
 {
     struct walk w;
     walk_begin_return(&w, stack - 1, kept);
-    w.r[WALK_RETURN] = clone_slots[CLONE_TARGET];
+    w.r[WALK_RETURN] = copy_slots[COPY_TARGET];
     w.interrupted = true;
     redirect_callers(&w);
 }
@@ -347,12 +347,12 @@ static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
  * same way. */
 static void enter_jump(uintptr_t *stack, const uintptr_t kept[6])
 {
-    uintptr_t clone = probe_clone_at(clone_slots[CLONE_TARGET]);
-    if (clone != 0) {
-        clone_slots[CLONE_TARGET] = clone;
+    uintptr_t copy = probe_copy_at(copy_slots[COPY_TARGET]);
+    if (copy != 0) {
+        copy_slots[COPY_TARGET] = copy;
         return;
     }
-    say_missing(clone_slots[CLONE_TARGET], CLONE_ASK_AT);
+    say_missing(copy_slots[COPY_TARGET], COPY_ASK_AT);
     enter_leaving(stack, kept);
 }
 
@@ -388,7 +388,7 @@ bool memory_decide_again(void *context)
     walk_begin_context(&w, uc);
     know_stack(&w);
     for (unsigned n = 0; n < MOST && memory_is_own(w.r[WALK_RETURN]); n++) {
-        uintptr_t again = probe_clone_hook_again(w.r[WALK_RETURN]);
+        uintptr_t again = probe_copy_hook_again(w.r[WALK_RETURN]);
         if (again != 0) {
             r[REG_RIP] = (greg_t)again;
             r[REG_RBX] = (greg_t)w.r[WALK_RBX];
@@ -407,19 +407,19 @@ static void in_window(void (*enter)(uintptr_t *, const uintptr_t *), uintptr_t *
                       const uintptr_t kept[6])
 {
     uint64_t mask = sys_block_signals();
-    if (clone_slots[CLONE_ENTER] != 0 && !probe_clones_have(to))
+    if (copy_slots[COPY_ENTER] != 0 && !probe_copies_have(to))
         enter(stack, kept);
     sys_restore_signals(mask);
 }
 
 void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6])
 {
-    in_window(enter_jump, stack, clone_slots[CLONE_TARGET], kept);
+    in_window(enter_jump, stack, copy_slots[COPY_TARGET], kept);
 }
 
 void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
 {
-    in_window(enter_leaving, stack, clone_slots[CLONE_TARGET], kept);
+    in_window(enter_leaving, stack, copy_slots[COPY_TARGET], kept);
 }
 
 void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6])

@@ -57,7 +57,7 @@ bool memory_has_frames(uintptr_t from, uintptr_t to);
 /* Leads return addresses into copies, on the thread's own stack between these addresses, and jumps
  * on their way into copies to the functions themselves. */
 void memory_leave_frames(uintptr_t from, uintptr_t to);
-/* Does the same for a jump or exception on its way, and for CLONE_TARGET, the target of the next
+/* Does the same for a jump or exception on its way, and for COPY_TARGET, the target of the next
  * jump. */
 void memory_leave_slots(struct memory_flight *flight, uint64_t *target);
 /* Returns true if `at` is in a copy, or in other code of regtrace's making that leads there or into
@@ -96,15 +96,15 @@ uintptr_t memory_flight_lands(void);
 void memory_flight_at(const uintptr_t kept[6], uintptr_t stack);
 /* memory.c; memory_thrown calls it at the landing pad. */
 void memory_lands(const uintptr_t kept[6], uintptr_t stack) RT_HIDDEN;
-/* The work of the hooks (probe_clones_hooks.c); `kept` as above. Here a mid-function entry returns
+/* The work of the hooks (probe_copies_hooks.c); `kept` as above. Here a mid-function entry returns
  * to *place: the callers continue in copies. */
 void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6]);
-/* A jump leads to CLONE_TARGET: changes that to a mid-function entry, or, if there is none, makes
+/* A jump leads to COPY_TARGET: changes that to a mid-function entry, or, if there is none, makes
  * the callers continue in copies. */
 void memory_enter_jump(uintptr_t *stack, const uintptr_t kept[6]);
 /* No skeleton follows that jump. In memory.c. */
 void memory_lost(uintptr_t *stack, const uintptr_t kept[6]);
-/* A mid-function entry leaves for CLONE_TARGET: its callers continue in copies. */
+/* A mid-function entry leaves for COPY_TARGET: its callers continue in copies. */
 void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6]);
 
 /* Returns the register that holds the pointer in a copy's store (isa/memory/copy/emit.c, lanes.c):

@@ -7,7 +7,7 @@
 
 #include "base/sys.h"
 #include "preload/memory/memory_file.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -56,11 +56,11 @@ static void note_interrupted(struct memory_handler *h, const ucontext_t *uc)
     h->outer = memory_self->handlers;
     h->stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
     h->at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    h->shown = probe_clone_stands_for(h->at);
-    h->enter = clone_slots[CLONE_ENTER];
-    h->spill = clone_slots[CLONE_SPILL];
-    h->spill_2 = clone_slots[CLONE_SPILL_2];
-    h->target = clone_slots[CLONE_TARGET];
+    h->shown = probe_copy_stands_for(h->at);
+    h->enter = copy_slots[COPY_ENTER];
+    h->spill = copy_slots[COPY_SPILL];
+    h->spill_2 = copy_slots[COPY_SPILL_2];
+    h->target = copy_slots[COPY_TARGET];
     h->unwound = memory_self->unwound;
     h->has_file = false;
     h->outer_at = 0;
@@ -131,7 +131,7 @@ void memory_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;
     (void)pt;
-    clone_slots[CLONE_ENTER] = 0;
+    copy_slots[COPY_ENTER] = 0;
     for (unsigned n = 0; n < MEMORY_LEVELS; n++)
         if (memory_self->files[n] != NULL)
             memory_file_close(memory_self->files[n]);
@@ -143,7 +143,7 @@ void memory_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 
 void memory_forked(void)
 {
-    clone_slots[CLONE_ENTER] = 0;
+    copy_slots[COPY_ENTER] = 0;
     memory_self->wanted = false;
     for (unsigned n = 0; n < MEMORY_LEVELS; n++)
         if (memory_self->files[n] != NULL)

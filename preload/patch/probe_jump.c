@@ -23,7 +23,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
 #include "preload/stack/own_stack.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 
 #include <cpuid.h>
 #include <errno.h>
@@ -290,7 +290,7 @@ static void choose_way(struct way *w, const struct probe_site *first, unsigned r
     w->fast = taken && same ? fast_of(w, first, of) : 0;
     if (!taken || (w->fast == 0 && (w->exit != NULL || of != 0)))
         w->counts = 0;
-    if (probe_clone_misses(first->at - first->behind))
+    if (probe_copy_misses(first->at - first->behind))
         w->fast = w->counts = 0; /* each thread that comes must report the miss */
 }
 
@@ -350,9 +350,9 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
 {
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES, *on = copy;
     bool call = (first->flags & ISA_SITE_CALL) != 0;
-    if (first[rows - 1].alarm == PROBE_CLONED) {
-        on -= probe_clone_dispatch_bytes(call);
-        if (!probe_clone_dispatch(on, probe_clone_from(first->at - first->behind), call))
+    if (first[rows - 1].alarm == PROBE_COPIED) {
+        on -= probe_copy_dispatch_bytes(call);
+        if (!probe_copy_dispatch(on, probe_copy_from(first->at - first->behind), call))
             return NULL;
         if (--rows == 0)
             return put_dispatch_alone(first, on, copy);

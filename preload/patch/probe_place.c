@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Puts plans into the memory of this process: copies of instructions near their image, and probes
  * at the sites. */
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/patch/probe_unwind.h"
 
@@ -273,9 +273,9 @@ static bool jump_there(struct probe_site *first, size_t count, const struct prob
 }
 
 /* May a thread go to an instrumented copy here, or miss one? last: the last row of the site. */
-static bool has_clone(const struct probe_site *last)
+static bool has_copy(const struct probe_site *last)
 {
-    return last->alarm == PROBE_CLONED || probe_clone_misses(last->at - last->behind);
+    return last->alarm == PROBE_COPIED || probe_copy_misses(last->at - last->behind);
 }
 
 void probe_choose(struct probe_site *rows, size_t count, bool alone)
@@ -293,7 +293,7 @@ void probe_choose(struct probe_site *rows, size_t count, bool alone)
          * instrumented copies may go on at any of the displaced instructions. Both need a jump that
          * can be written while others run. */
         if (jump_there(&rows[i], j - i, &rows[with],
-                       alone && probe_is_of_alarms(&rows[i]) && !has_clone(&rows[j - 1])))
+                       alone && probe_is_of_alarms(&rows[i]) && !has_copy(&rows[j - 1])))
             covered = rows[i].at + rows[i].jumped;
     }
 }

@@ -21,7 +21,7 @@
 static _Atomic enum { AWAKE, DECIDING, RESTING } state;
 /* Threads whose chains are not known yet (probes_thread_known()): all their chains are still to
  * run. The first thread counts too, while others run. Threads that libc makes inside itself, and
- * threads of a raw clone(2), do not count. */
+ * threads of a raw copy(2), do not count. */
 static _Atomic int32_t unknown_count;
 static __thread bool is_unknown;
 /* Held with all signals blocked. */

@@ -14,7 +14,7 @@ struct probe_site {
     uintptr_t at; /* address of the patched byte */
     /* relocated instruction; NULL: the program's own int3, which is not patched */
     const uint8_t *copy;
-    /* index of an alarm, or PROBE_EXITED, PROBE_ENTERED, PROBE_RETURNED, PROBE_CLONED */
+    /* index of an alarm, or PROBE_EXITED, PROBE_ENTERED, PROBE_RETURNED, PROBE_COPIED */
     uint16_t alarm;
     uint8_t displaced; /* bytes of the instruction */
     uint8_t flags;     /* ISA_SITE_* */
@@ -32,12 +32,12 @@ struct probe_site {
  * - PROBE_EXITED: a function with exit_func alarms returns here.
  * - PROBE_ENTERED: a function that is recorded begins here.
  * - PROBE_RETURNED: a function that is recorded returns here.
- * - PROBE_CLONED: a function with an instrumented copy begins here. It is the last row of a
+ * - PROBE_COPIED: a function with an instrumented copy begins here. It is the last row of a
  *   site. */
 #define PROBE_EXITED 0xfffcu
 #define PROBE_ENTERED 0xfffdu
 #define PROBE_RETURNED 0xfffeu
-#define PROBE_CLONED 0xffffu
+#define PROBE_COPIED 0xffffu
 
 static inline bool probe_is_alarm(const struct probe_site *s)
 {

@@ -6,7 +6,7 @@
 #include "preload/count/counting.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/values/values.h"
 
@@ -81,10 +81,10 @@ static bool says_it(const struct ctl_alarm *a, const struct probe_coming *c)
 bool probe_is_entry(const struct probe_coming *c)
 {
     uintptr_t at = c->place.at;
-    bool site = probe_clone_of(at - c->place.behind) == NULL;
+    bool site = probe_copy_of(at - c->place.behind) == NULL;
     for (const struct probe_site *s = c->first;
          s != NULL && s < c->all->rows + c->all->count && s->at == at; s++)
-        if (!probe_is_place(s) && !(site && s->alarm == PROBE_CLONED))
+        if (!probe_is_place(s) && !(site && s->alarm == PROBE_COPIED))
             return true;
     return c->first == NULL;
 }
@@ -124,7 +124,7 @@ void probe_fire(void *p)
         probe_exits_entered(at, c->stack, seen);
     if (entered)
         probe_functions_entered(at - c->place.behind, c->stack, c->may_trap);
-    if (probe_clone_misses(at - c->place.behind))
+    if (probe_copy_misses(at - c->place.behind))
         memory_misses(at - c->place.behind);
     const struct stream_header *h = recorder_stream.header;
     if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
@@ -133,13 +133,12 @@ void probe_fire(void *p)
 
 /* In a window of a memory trace the thread goes on in the instrumented copy of its function.
  * Returns false if there is none. */
-static bool go_on_in_clone(const struct probe_site *s, greg_t *r)
+static bool go_on_in_copy(const struct probe_site *s, greg_t *r)
 {
-    const uint8_t *clone =
-        clone_slots[CLONE_ENTER] != 0 ? probe_clone_from(s->at - s->behind) : NULL;
-    if (clone != NULL)
-        r[REG_RIP] = (greg_t)(uintptr_t)clone;
-    return clone != NULL;
+    const uint8_t *copy = copy_slots[COPY_ENTER] != 0 ? probe_copy_from(s->at - s->behind) : NULL;
+    if (copy != NULL)
+        r[REG_RIP] = (greg_t)(uintptr_t)copy;
+    return copy != NULL;
 }
 
 /* Moves the thread to the copy of the instruction. The copy of a call expects the return address on
@@ -149,7 +148,7 @@ static void go_on(const struct probe_site *s, ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
     const uint8_t *copy = s->jumped != 0 ? s->block + PROBE_BLOCK_BYTES : s->copy;
-    if (go_on_in_clone(s, r))
+    if (go_on_in_copy(s, r))
         return;
     if ((s->flags & ISA_SITE_CALL) != 0) {
         r[REG_RSP] -= 8;
@@ -300,7 +299,7 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
     struct probe_coming c = {.all = probe_sites_now()};
     if (kind == PROBE_PATCHED)
         probes_go_on(context);
-    else if (kind != PROBE_TAKEN || !find_place(&c, at) || !go_on_in_clone(&c.place, r))
+    else if (kind != PROBE_TAKEN || !find_place(&c, at) || !go_on_in_copy(&c.place, r))
         r[REG_RIP] = (greg_t)at + 1;
     if (kind == PROBE_PROGRAMS)
         probes_hand_on(signo, info, context);

@@ -4,7 +4,7 @@
 #include "preload/patch/probe_wishes.h"
 
 #include "base/identity.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 #include "preload/patch/probes.h"
 
 #include <errno.h>
@@ -156,19 +156,19 @@ static int make_patterns(struct rt_error *e)
     return 0;
 }
 
-static void add_clones(void)
+static void add_copies(void)
 {
-    static const uint16_t row = PROBE_CLONED;
+    static const uint16_t row = PROBE_COPIED;
     static struct probe_pattern pattern; /* for all images: each asks for its own functions */
-    if (probe_clones_wanted())
+    if (probe_copies_wanted())
         probe_wishes[probe_wish_count++] =
             (struct probe_wish){.rows = &row, .row_count = 1, .pattern = &pattern, .scans = true};
 }
 
-static bool write_for_clones(const struct probe_image *image, char text[PROBE_REQUEST_ROOM])
+static bool write_for_copies(const struct probe_image *image, char text[PROBE_REQUEST_ROOM])
 {
-    char regex[CLONE_PATTERN_ROOM];
-    if (!probe_clones_functions(image, regex))
+    char regex[COPY_PATTERN_ROOM];
+    if (!probe_copies_functions(image, regex))
         return false;
     (void)snprintf(text, PROBE_REQUEST_ROOM, "starts:%s", regex);
     return true;
@@ -184,8 +184,8 @@ static bool write_for_pattern(const struct probe_wish *w, const struct probe_ima
     bool own = p->image[0] == '\0' ? image->is_program
                                    : fnmatch(p->image, identity_base_name(image->path), 0) == 0;
     bool returned = w->rows[0] == PROBE_RETURNED;
-    if (w->rows[0] == PROBE_CLONED)
-        return write_for_clones(image, text);
+    if (w->rows[0] == PROBE_COPIED)
+        return write_for_copies(image, text);
     (void)snprintf(text, PROBE_REQUEST_ROOM, "%s:%s",
                    !returned ? "functions"
                    : own     ? "callers"
@@ -246,7 +246,7 @@ bool probe_wish_is_function(const struct probe_wish *w)
 const char *probe_wish_text(const struct probe_wish *w)
 {
     static char text[2 * OPTION_PATTERN_ROOM + 32];
-    if (w->rows[0] == PROBE_CLONED) {
+    if (w->rows[0] == PROBE_COPIED) {
         (void)snprintf(text, sizeof text, "REGTRACE_MEMORY=%s", process.options.text[OPT_memory]);
         return text;
     }
@@ -287,6 +287,6 @@ int probe_make_wishes(struct rt_error *e)
     }
     qsort(probe_wishes, probe_wish_count, sizeof *probe_wishes, by_first_alarm);
     add_exits();
-    add_clones();
+    add_copies();
     return make_patterns(e);
 }

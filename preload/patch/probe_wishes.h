@@ -11,7 +11,7 @@
 /* A request, and what makes it: alarms, for their sites and for the return sites of their
  * functions, or a pattern of REGTRACE_FUNCTIONS. */
 struct probe_wish {
-    /* alarms; or PROBE_ENTERED, PROBE_RETURNED or PROBE_CLONED for a pattern */
+    /* alarms; or PROBE_ENTERED, PROBE_RETURNED or PROBE_COPIED for a pattern */
     const uint16_t *rows;
     unsigned row_count;
     const struct probe_pattern *pattern; /* NULL: alarms make the request */

@@ -9,7 +9,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "preload/memory/memory.h"
-#include "preload/memory/probe_clones.h"
+#include "preload/memory/probe_copies.h"
 #include "preload/patch/probe_wishes.h"
 #include "preload/valgrind.h"
 
@@ -47,11 +47,11 @@ static void note_masked(struct probe_wish *w, const struct probe_image *image)
 }
 
 /* Removes the sites of functions without an instrumented copy: they need no probe. */
-static void keep_cloned(struct probe_sites *to, size_t from)
+static void keep_copied(struct probe_sites *to, size_t from)
 {
     size_t n = from;
     for (size_t i = from; i < to->count; i++)
-        if (probe_clone_of(to->rows[i].at - to->rows[i].behind) != NULL)
+        if (probe_copy_of(to->rows[i].at - to->rows[i].behind) != NULL)
             to->rows[n++] = to->rows[i];
     to->count = n;
 }
@@ -75,8 +75,8 @@ static int take(const struct probe_image *image, struct probe_wish *w,
     w->found = true;
     size_t before = to->count;
     int rc = probe_place(image, answer->plan, w->rows, w->row_count, to, &refused, e);
-    if (w->rows[0] == PROBE_CLONED)
-        keep_cloned(to, before);
+    if (w->rows[0] == PROBE_COPIED)
+        keep_copied(to, before);
     /* Refusals do not count: probe_returns.c patches further return sites as it meets them. */
     if (w->of != NULL)
         return rc;
@@ -114,9 +114,9 @@ static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e
 
 /* Must this inquiry ask about the wish in this image? */
 static bool concerns(const struct inquiry *q, struct probe_wish *w, const struct probe_image *image,
-                     bool cloned, struct probe_names *names, char text[PROBE_REQUEST_ROOM])
+                     bool copied, struct probe_names *names, char text[PROBE_REQUEST_ROOM])
 {
-    if (w->unkept == q->kept || (w->rows[0] == PROBE_CLONED) != cloned ||
+    if (w->unkept == q->kept || (w->rows[0] == PROBE_COPIED) != copied ||
         !probe_write_request(w, image, text))
         return false;
     if (image->no_int3 && w->scans) {
@@ -129,7 +129,7 @@ static bool concerns(const struct inquiry *q, struct probe_wish *w, const struct
     return name == NULL || probe_names_may_have(names, name);
 }
 
-static int find_kind(struct inquiry *q, const struct probe_image *images, unsigned n, bool cloned,
+static int find_kind(struct inquiry *q, const struct probe_image *images, unsigned n, bool copied,
                      struct probe_sites *to, struct rt_error *e)
 {
     char text[PROBE_REQUEST_ROOM];
@@ -138,7 +138,7 @@ static int find_kind(struct inquiry *q, const struct probe_image *images, unsign
         struct probe_names names = {.file = NULL};
         for (unsigned k = 0; k < probe_wish_count && rc == 0; k++) {
             struct probe_wish *w = &probe_wishes[k];
-            if (!concerns(q, w, &images[i], cloned, &names, text))
+            if (!concerns(q, w, &images[i], copied, &names, text))
                 continue;
             q->wish[q->count] = w;
             q->question[q->count++] = (struct probe_question){&images[i], strdup(text)};
@@ -150,14 +150,14 @@ static int find_kind(struct inquiry *q, const struct probe_image *images, unsign
     return rc != 0 ? rc : inquire(q, to, e);
 }
 
-static int find_in(const struct probe_image *images, unsigned n, bool cloned,
+static int find_in(const struct probe_image *images, unsigned n, bool copied,
                    struct probe_sites *to, struct rt_error *e)
 {
     struct inquiry *q = calloc(1, sizeof *q);
-    int rc = q == NULL ? -ENOMEM : find_kind(q, images, n, cloned, to, e);
+    int rc = q == NULL ? -ENOMEM : find_kind(q, images, n, copied, to, e);
     if (rc == 0) {
         q->kept = true;
-        rc = find_kind(q, images, n, cloned, to, e);
+        rc = find_kind(q, images, n, copied, to, e);
     }
     free(q);
     return rc;
@@ -208,7 +208,7 @@ static void publish(struct probe_sites found)
 static bool is_missing(const struct probe_wish *w, bool instrumented)
 {
     if (w->pattern != NULL || w->of != NULL)
-        return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_CLONED);
+        return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_COPIED);
     return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
 }
 
@@ -247,7 +247,7 @@ static void say_unresolved(bool instrumented)
         process_warn(text);
 }
 
-static bool has_cloned(const struct probe_sites *s, size_t from, uintptr_t at)
+static bool has_copied(const struct probe_sites *s, size_t from, uintptr_t at)
 {
     for (size_t i = from; i < s->count; i++)
         if (s->rows[i].at == at)
@@ -263,15 +263,15 @@ static int add_sites(struct probe_sites *to, struct rt_error *e)
     for (size_t i = 0; i < count; i++) {
         struct probe_site s = to->rows[i];
         uintptr_t at = s.at - s.behind;
-        if (!probe_is_place(&s) || probe_clone_of(at) != NULL || probe_clone_from(at) == NULL ||
-            has_cloned(to, count, s.at))
+        if (!probe_is_place(&s) || probe_copy_of(at) != NULL || probe_copy_from(at) == NULL ||
+            has_copied(to, count, s.at))
             continue;
         struct probe_site *more = realloc(to->rows, (to->count + 1) * sizeof *more);
         if (more == NULL) {
             rt_error_set(e, "no memory for the sites of alarms");
             return -ENOMEM;
         }
-        s.alarm = PROBE_CLONED;
+        s.alarm = PROBE_COPIED;
         to->rows = more;
         to->rows[to->count++] = s;
     }
@@ -279,13 +279,13 @@ static int add_sites(struct probe_sites *to, struct rt_error *e)
 }
 
 /* Called after the sites of alarms have been found, because copies depend on them. */
-static int make_clones(const struct probe_image *images, long n, struct probe_sites *found,
+static int make_copies(const struct probe_image *images, long n, struct probe_sites *found,
                        struct rt_error *e)
 {
     int rc = 0;
     for (long i = 0; i < n && rc == 0; i++)
         if (!images[i].no_int3)
-            rc = probe_clones_make(&images[i], found, e);
+            rc = probe_copies_make(&images[i], found, e);
     if (rc == 0)
         rc = add_sites(found, e);
     return rc != 0 ? rc : find_in(images, (unsigned)n, true, found, e);
@@ -297,8 +297,8 @@ static int find_all(struct probe_sites *found, bool *instrumented, struct rt_err
     struct probe_image *images;
     long n = probe_images(&images);
     int rc = n > 0 ? find_in(images, (unsigned)n, false, found, e) : (int)n;
-    if (rc == 0 && n > 0 && probe_clones_wanted())
-        rc = make_clones(images, n, found, e);
+    if (rc == 0 && n > 0 && probe_copies_wanted())
+        rc = make_copies(images, n, found, e);
     if (n < 0)
         rt_error_set(e, "no memory for a list of what is loaded");
     for (long i = 0; i < n; i++)
@@ -324,28 +324,28 @@ static int refuse(struct rt_error *e, const char *what, const char *why)
 int probes_prepare(struct rt_error *e)
 {
     unsigned places = probe_count_alarms(true), functions = probe_count_alarms(false);
-    bool recorded = probe_functions_wanted(), cloned = probe_clones_wanted(),
+    bool recorded = probe_functions_wanted(), copied = probe_copies_wanted(),
          translated = valgrind_request(VALGRIND_RUNNING, 0, 0) != 0;
-    const char *what = cloned ? "memory traces (REGTRACE_MEMORY)"
+    const char *what = copied ? "memory traces (REGTRACE_MEMORY)"
                        : places != 0
                            ? "alarms that name places of the program"
                            : "functions that were not compiled for it (REGTRACE_FUNCTIONS=REGEX)";
     char path[PATH_MAX];
     bool instrumented = false;
-    if (cloned && strlen(process.options.text[OPT_memory]) >= CLONE_PATTERN_ROOM - 64)
+    if (copied && strlen(process.options.text[OPT_memory]) >= COPY_PATTERN_ROOM - 64)
         return refuse(e, what, "take shorter expressions: less than 960 bytes in all");
-    if (cloned && (recorded || ctl_config_uses(process.config, CTL_EXIT_FUNC)))
+    if (copied && (recorded || ctl_config_uses(process.config, CTL_EXIT_FUNC)))
         return refuse(e, what,
                       "cannot be combined with -functions, nor with exit_func, in this build: "
                       "enter_func, and alarms that name places, are legal");
-    if ((places != 0 || recorded || cloned) && translated)
+    if ((places != 0 || recorded || copied) && translated)
         return refuse(e, what, "do not work under valgrind, which runs a translation of it");
 #if !defined(__x86_64__)
-    if (recorded || cloned)
+    if (recorded || copied)
         return refuse(e, what, "are not recorded on this architecture, but on x86-64 alone");
 #endif
     /* Functions of programs that were compiled with -finstrument-functions need no probes. */
-    if (places == 0 && !recorded && !cloned &&
+    if (places == 0 && !recorded && !copied &&
         (functions == 0 || !probe_can_ask(path) || translated))
         return 0;
     struct probe_sites found = {0};
@@ -363,7 +363,7 @@ int probes_prepare(struct rt_error *e)
     store(&found);
     probe_ask_prepare();
     process.probes = true;
-    process.memory = cloned && (probe_clones_exist() || probe_clones_may_come());
+    process.memory = copied && (probe_copies_exist() || probe_copies_may_come());
     return 0;
 }
 
@@ -392,8 +392,8 @@ void probes_begin(void)
     probe_choose(s->rows, s->count, alone);
     probe_seal();
     publish(*s);
-    probe_clones_link();
-    probe_clones_expect();
+    probe_copies_link();
+    probe_copies_expect();
     probe_rest_begin();
     patch(probe_sites_now(), alone);
 }
@@ -426,8 +426,8 @@ void probes_images_loaded(void)
         memcpy(rows, found.rows, n * sizeof *rows);
         memcpy(rows + n, old->rows, old->count * sizeof *rows);
         publish((struct probe_sites){.rows = rows, .count = old->count + n});
-        probe_clones_link();
-        probe_clones_expect();
+        probe_copies_link();
+        probe_copies_expect();
         memory_images_came();
         if (probe_make_groups(&found))
             patch(&found, alone);
@@ -443,7 +443,7 @@ void probes_forked(void)
 {
     static const pthread_mutex_t free_again = PTHREAD_MUTEX_INITIALIZER;
     memcpy(&changing, &free_again, sizeof changing);
-    probe_clones_forked();
+    probe_copies_forked();
     probe_returns_forked();
     probe_functions_forked();
     probe_rest_forked();
@@ -483,7 +483,7 @@ void probes_images_gone(void)
     if (!process.probes)
         return;
     (void)pthread_mutex_lock(&changing);
-    probe_clones_gone();
+    probe_copies_gone();
     struct remaining r = {.all = atomic_load(&sites)};
     if (probe_images_forget())
         r.left.rows = malloc((r.all->count + 1) * sizeof *r.left.rows);

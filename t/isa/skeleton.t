@@ -160,10 +160,10 @@ run 60 bash -c '"$1" --replay endless calls.so >/dev/null' - "$SKEL"
 is "$status" 1 "a recursion without an end: no crash"
 like "$err" 'nests calls more deeply than any stack is' "is told"
 rm endless
-"$SKEL" --clones clones --skeleton awaited.c --awaits within ./calls >said
+"$SKEL" --copies copies --skeleton awaited.c --awaits within ./calls >said
 unlike "$(cat awaited.c)" "DIRECT\($(at calls within)" "where an alarm waits it is entered"
 like "$(cat awaited.c)" "DIRECT\($(at calls left)" "and others are not"
-"$SKEL" --clones clones --skeleton awaited.c --tokens ./calls >said
+"$SKEL" --copies copies --skeleton awaited.c --tokens ./calls >said
 unlike "$(cat awaited.c)" "^ *(DIRECT|TAIL)\(" "and none where it is not known who waits"
 run 20 "$REGTRACE" skel source -dot ./seed
 is "$status" 2 "no picture of a source"

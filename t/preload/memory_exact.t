@@ -69,7 +69,7 @@ by_steps() {
     local name=$1 plans=$2 plan any=()
     shift 2
     compiled "$name" program "$@" || return
-    unlike "$("$SKEL" --clones clones --skeleton skeleton.c program)" '^none' "$name, $*: every function has a clone"
+    unlike "$("$SKEL" --copies copies --skeleton skeleton.c program)" '^none' "$name, $*: every function has a copy"
     [ "$name" != tasks ] || any=(-any-order)
     for plan in $plans; do
         stepped "$name" program "$plan"

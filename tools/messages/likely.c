@@ -21,7 +21,7 @@ struct process {
 
 struct likely {
     const struct emu_comms *comms;
-    void (*found)(void *context, const struct way_key *key, const struct likely_send *s,
+    void (*found)(void *context, const struct queue_key *key, const struct likely_send *s,
                   const struct likely_receive *r);
     void *context;
     struct emu_unmatched *left;
@@ -32,7 +32,7 @@ struct likely {
 };
 
 struct likely *likely_open(const struct emu_comms *comms,
-                           void (*found)(void *context, const struct way_key *key,
+                           void (*found)(void *context, const struct queue_key *key,
                                          const struct likely_send *s,
                                          const struct likely_receive *r),
                            void *context, struct emu_unmatched *left)
@@ -238,7 +238,7 @@ struct sorted {
     size_t count;
 };
 
-static int compare_ways(const struct way_key *a, const struct way_key *b)
+static int compare_ways(const struct queue_key *a, const struct queue_key *b)
 {
     if (a->comm != b->comm)
         return a->comm < b->comm ? -1 : 1;
@@ -253,16 +253,16 @@ static int by_send_way(const void *a, const void *b, void *stretch)
 {
     const struct likely_stretch *s = stretch;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int way = compare_ways(&s->sends[x].key, &s->sends[y].key);
-    return way != 0 ? way : (x > y) - (x < y);
+    int queue = compare_ways(&s->sends[x].key, &s->sends[y].key);
+    return queue != 0 ? queue : (x > y) - (x < y);
 }
 
 static int by_receive_way(const void *a, const void *b, void *stretch)
 {
     const struct likely_stretch *s = stretch;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int way = compare_ways(&s->receives[x].key, &s->receives[y].key);
-    return way != 0 ? way : (x > y) - (x < y);
+    int queue = compare_ways(&s->receives[x].key, &s->receives[y].key);
+    return queue != 0 ? queue : (x > y) - (x < y);
 }
 
 static int sort_sends(struct sorted *o, struct likely_stretch *s)
@@ -292,7 +292,7 @@ static int sort_receives(struct sorted *o, struct likely_stretch *s)
 
 /* Returns the first send of that queue, and sets *count to the number of its sends. */
 static const uint32_t *sends_of(const struct likely_stretch *s, const struct sorted *o,
-                                const struct way_key *key, size_t *count)
+                                const struct queue_key *key, size_t *count)
 {
     size_t low = 0, high = o->count, at;
     while (low < high) {
@@ -334,7 +334,7 @@ static int find_runs(const struct likely *l, struct likely_stretch *to, const st
                      const struct sorted *sends, struct runs *runs)
 {
     for (size_t i = 0, n; i < in->count; i += n) {
-        const struct way_key *key = &to->receives[in->all[i]].key;
+        const struct queue_key *key = &to->receives[in->all[i]].key;
         for (n = 1; i + n < in->count && compare_ways(&to->receives[in->all[i + n]].key, key) == 0;)
             n++;
         size_t k = 0;

@@ -10,14 +10,14 @@
 #define REGTRACE_TOOLS_MESSAGES_LIKELY_H
 
 #include "tools/messages/messages.h"
-#include "tools/messages/ways.h"
+#include "tools/messages/queues.h"
 
 /* SMALL: messages of up to so many bytes are sent at once by all libraries, with or without a
  * receiver. */
 enum { LIKELY_SYNCHRONOUS = 1, LIKELY_BUFFERED = 2, LIKELY_SMALL = 1024 };
 
 struct likely_send {
-    struct way_key key;
+    struct queue_key key;
     uint8_t flags;
     bool dropped, cancelling; /* cancelled, failed or matched; MPI_Cancel was called */
     uint8_t why;              /* emu_unmatched_reason */
@@ -28,7 +28,7 @@ struct likely_send {
 };
 
 struct likely_receive {
-    struct way_key key;
+    struct queue_key key;
     uint32_t stream;
     /* wait: number of the call that completed it; 0: that call does not wait. next_of_wait: index +
      * 1 of the next receive of that call; 0: none. */
@@ -65,7 +65,7 @@ struct likely;
 /* Opens the matching. found: receives each likely message; NULL: nothing is stored. *left counts
  * what is not matched. Returns NULL if there is no memory. */
 struct likely *likely_open(const struct emu_comms *comms,
-                           void (*found)(void *context, const struct way_key *key,
+                           void (*found)(void *context, const struct queue_key *key,
                                          const struct likely_send *s,
                                          const struct likely_receive *r),
                            void *context, struct emu_unmatched *left);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Passes sends and receives on to the certain queues (ways.h) or to the likely ones (likely.h), or
- * counts them. */
+ * Passes sends and receives on to the certain queues (queues.h) or to the likely ones (likely.h),
+ * or counts them. */
 #include "tools/messages/message_ends.h"
 
 #include "tools/messages/message_functions.h"
@@ -18,7 +18,7 @@ static int no_memory(struct rt_error *e)
 }
 
 /* Reports a message; fills in what its queue determines. */
-static void tell(const struct emu_messages *m, const struct way_key *key, struct emu_message what)
+static void tell(const struct emu_messages *m, const struct queue_key *key, struct emu_message what)
 {
     what.tag = key->tag;
     what.sender = emu_comms_world_rank(m->comms, key->sender);
@@ -27,7 +27,7 @@ static void tell(const struct emu_messages *m, const struct way_key *key, struct
     m->found(m->context, &what);
 }
 
-void ends_found(void *context, const struct way_key *key, const struct sent *s,
+void ends_found(void *context, const struct queue_key *key, const struct sent *s,
                 const struct received *r)
 {
     tell(context, key,
@@ -40,7 +40,7 @@ void ends_found(void *context, const struct way_key *key, const struct sent *s,
                               .bytes = s->bytes});
 }
 
-void ends_found_likely(void *context, const struct way_key *key, const struct likely_send *s,
+void ends_found_likely(void *context, const struct queue_key *key, const struct likely_send *s,
                        const struct likely_receive *r)
 {
     tell(context, key,
@@ -100,10 +100,11 @@ int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
         m->left.sends[EMU_UNIDENTIFIED]++;
         return 0;
     }
-    struct way_key key = {comm, process, peer_of(m, process, comm, peer), (int32_t)(a >> 32)};
+    struct queue_key key = {comm, process, peer_of(m, process, comm, peer), (int32_t)(a >> 32)};
     const uint64_t bytes = b & ((UINT64_C(1) << 48) - 1);
     const bool outside = ns >= m->processes[process].whole, alone = key.receiver == EMU_NO_PROCESS;
-    if (outside || alone || (is_past(m, key.receiver, ns) && !ways_expects(m->ways, &key, false))) {
+    if (outside || alone ||
+        (is_past(m, key.receiver, ns) && !queues_expects(m->queues, &key, false))) {
         enum emu_unmatched_reason why = outside && !alone ? EMU_OUTSIDE : EMU_ALONE;
         const struct likely_send s = {.key = key,
                                       .flags =
@@ -125,8 +126,8 @@ int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
         }
         return 0;
     }
-    out->sent = ways_send(
-        m->ways, &key,
+    out->sent = queues_send(
+        m->queues, &key,
         &(struct sent){.ns = ns, .end_ns = INT64_MAX, .bytes = bytes, .stream = r->stream});
     return out->sent != NULL ? 0 : no_memory(e);
 }
@@ -164,7 +165,7 @@ void ends_over(struct emu_messages *m, uint32_t process, struct kept_send s, int
 {
     struct likely_send *likely = likely_sent(m->likely, process, s.likely);
     if (s.sent != NULL)
-        ways_over(m->ways, s.sent, ns);
+        queues_over(m->queues, s.sent, ns);
     if (likely != NULL)
         likely->end_ns = ns;
 }
@@ -174,7 +175,7 @@ void ends_settle(struct emu_messages *m, uint32_t process, struct kept_send s, i
 {
     struct likely_send *likely = likely_sent(m->likely, process, s.likely);
     if (s.sent != NULL)
-        ways_settle(m->ways, s.sent, dropped);
+        queues_settle(m->queues, s.sent, dropped);
     if (likely != NULL && dropped)
         likely->dropped = true;
     else if (likely != NULL)
@@ -182,7 +183,7 @@ void ends_settle(struct emu_messages *m, uint32_t process, struct kept_send s, i
 }
 
 /* Stores a receive whose partner is likely at best, or counts it. */
-static void take_likely(struct emu_messages *m, uint32_t process, const struct way_key *key,
+static void take_likely(struct emu_messages *m, uint32_t process, const struct queue_key *key,
                         const struct posted *p, enum emu_unmatched_reason why)
 {
     const struct likely_receive r = {.key = *key,
@@ -202,20 +203,20 @@ static void take_likely(struct emu_messages *m, uint32_t process, const struct w
 static int pass_on(struct emu_messages *m, uint32_t process, const struct posted *p, int64_t now,
                    struct rt_error *e)
 {
-    struct way_key key = {p->comm, peer_of(m, process, p->comm, p->source), process, p->tag};
+    struct queue_key key = {p->comm, peer_of(m, process, p->comm, p->source), process, p->tag};
     const bool alone = key.sender == EMU_NO_PROCESS;
     if (p->windowed || alone ||
-        (is_past(m, key.sender, now) && !ways_expects(m->ways, &key, true))) {
+        (is_past(m, key.sender, now) && !queues_expects(m->queues, &key, true))) {
         take_likely(m, process, &key, p, p->windowed && !alone ? EMU_OUTSIDE : EMU_ALONE);
         return 0;
     }
-    return ways_receive(m->ways, &key,
-                        &(struct received){.ns = p->ns,
-                                           .received_ns = p->received_ns,
-                                           .bytes = p->bytes,
-                                           .room = p->room,
-                                           .stream = p->stream,
-                                           .concurrent = p->concurrent}) == 0
+    return queues_receive(m->queues, &key,
+                          &(struct received){.ns = p->ns,
+                                             .received_ns = p->received_ns,
+                                             .bytes = p->bytes,
+                                             .room = p->room,
+                                             .stream = p->stream,
+                                             .concurrent = p->concurrent}) == 0
                ? 0
                : no_memory(e);
 }

@@ -7,7 +7,7 @@
 #include "tools/messages/likely.h"
 #include "tools/messages/messages.h"
 #include "tools/messages/posted.h"
-#include "tools/messages/ways.h"
+#include "tools/messages/queues.h"
 
 enum { FRAMES = 32, NOBODY = INT32_MIN, PROC_NULL = -2 };
 
@@ -48,7 +48,7 @@ struct emu_messages {
     const struct emu_comms *comms;
     void (*found)(void *context, const struct emu_message *m);
     void *context;
-    struct ways *ways;
+    struct queues *queues;
     struct likely *likely;
     struct process *processes;
     struct thread *threads; /* by stream */
@@ -56,10 +56,10 @@ struct emu_messages {
     struct emu_unmatched left;
 };
 
-/* Callbacks for ways_open() and likely_open(). */
-void ends_found(void *context, const struct way_key *key, const struct sent *s,
+/* Callbacks for queues_open() and likely_open(). */
+void ends_found(void *context, const struct queue_key *key, const struct sent *s,
                 const struct received *r);
-void ends_found_likely(void *context, const struct way_key *key, const struct likely_send *s,
+void ends_found_likely(void *context, const struct queue_key *key, const struct likely_send *s,
                        const struct likely_receive *r);
 
 /* Begin a send, or post a receive, with the arguments a, b of an enter event. They count those that

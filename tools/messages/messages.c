@@ -76,7 +76,7 @@ static int release(struct emu_messages *m, uint32_t process, uint64_t request, i
     if (at != NULL) { /* a receive stays open: what it got is never known */
         struct entry x = take_entry(at);
         if (x.sent != NULL) /* the end of a send in a window is never known */
-            ways_settle(m->ways, x.sent, false);
+            queues_settle(m->queues, x.sent, false);
     }
     at = find_entry(&p->handles, PARAMETERS, request, ns);
     if (at != NULL)
@@ -362,12 +362,12 @@ int emu_messages_open(struct emu_messages **messages, const struct emu_streams *
     m->comms = comms;
     m->found = chosen == NONE ? nothing : found;
     m->context = context;
-    m->ways = ways_open(ends_found, m, &m->left);
+    m->queues = queues_open(ends_found, m, &m->left);
     m->likely = likely_open(comms, chosen == LIKELY ? ends_found_likely : NULL, m, &m->left);
     m->processes = calloc((size_t)emu_comms_processes(comms) + 1, sizeof *m->processes);
     m->threads = calloc((size_t)n + 1, sizeof *m->threads);
     m->does = calloc((size_t)event_mpi_functions + 1, sizeof *m->does);
-    if (m->ways == NULL || m->likely == NULL || m->processes == NULL || m->threads == NULL ||
+    if (m->queues == NULL || m->likely == NULL || m->processes == NULL || m->threads == NULL ||
         m->does == NULL) {
         emu_messages_close(m);
         return no_memory(e);
@@ -390,8 +390,8 @@ int emu_messages_end(struct emu_messages *m, struct emu_unmatched *left, struct 
 {
     if (likely_end(m->likely) != 0)
         return no_memory(e);
-    ways_settle_all(m->ways, is_whole, m);
-    ways_end(m->ways);
+    queues_settle_all(m->queues, is_whole, m);
+    queues_end(m->queues);
     for (uint32_t i = 0; i < emu_comms_processes(m->comms); i++)
         for (const struct posted *p = m->processes[i].posted.first; p != NULL; p = p->next)
             m->left.receives[EMU_UNFINISHED]++;
@@ -411,7 +411,7 @@ void emu_messages_close(struct emu_messages *m)
         posted_free(&m->processes[i].windowed);
         handles_free(&m->processes[i].handles);
     }
-    ways_close(m->ways);
+    queues_close(m->queues);
     likely_close(m->likely);
     free(m->processes);
     free(m->threads);

@@ -48,7 +48,7 @@ static void emit_number(struct emit *e, uint32_t n, unsigned bytes)
     emit_bytes(e, &n, bytes);
 }
 
-static void note_fixup(struct emit *e, struct clone_fixup f)
+static void note_fixup(struct emit *e, struct copy_fixup f)
 {
     if (e->fixup_count == e->fixup_room) {
         e->fixup_room = 2 * e->fixup_room + 64;
@@ -57,16 +57,16 @@ static void note_fixup(struct emit *e, struct clone_fixup f)
     e->fixups[e->fixup_count++] = f;
 }
 
-void emit_fixup(struct emit *e, enum clone_fixup_kind kind, uint64_t target, unsigned behind)
+void emit_fixup(struct emit *e, enum copy_fixup_kind kind, uint64_t target, unsigned behind)
 {
-    note_fixup(e, (struct clone_fixup){
+    note_fixup(e, (struct copy_fixup){
                       .target = target, .at = e->bytes, .kind = (uint32_t)kind, .behind = behind});
     emit_number(e, 0, 4);
 }
 
-void emit_fixup_at(struct emit *e, enum clone_fixup_kind kind, uint64_t target, size_t at)
+void emit_fixup_at(struct emit *e, enum copy_fixup_kind kind, uint64_t target, size_t at)
 {
-    note_fixup(e, (struct clone_fixup){.target = target, .at = at, .kind = (uint32_t)kind});
+    note_fixup(e, (struct copy_fixup){.target = target, .at = at, .kind = (uint32_t)kind});
 }
 
 void emit_call(struct emit *e, uint64_t target)
@@ -97,7 +97,7 @@ void emit_stands_for(struct emit *e, uint64_t address, unsigned flags)
         e->places = emit_more(e->places, e->place_room * sizeof *e->places);
     }
     e->places[e->place_count++] =
-        (struct clone_place){.address = address, .code = (uint32_t)e->bytes, .flags = flags};
+        (struct copy_place){.address = address, .code = (uint32_t)e->bytes, .flags = flags};
 }
 
 static unsigned rex(bool wide, unsigned reg, unsigned index, unsigned base)
@@ -106,22 +106,22 @@ static unsigned rex(bool wide, unsigned reg, unsigned index, unsigned base)
            (base > 7 ? REX_B : 0u);
 }
 
-static void slot(struct emit *e, unsigned opcode, enum clone_slot s, unsigned reg)
+static void slot(struct emit *e, unsigned opcode, enum copy_slot s, unsigned reg)
 {
     emit_byte(e, FS);
     emit_byte(e, rex(true, reg, 0, 0));
     emit_byte(e, opcode);
     emit_byte(e, (reg & 7) << 3 | SIB);
     emit_byte(e, 0x25); /* neither base nor index */
-    emit_fixup(e, CLONE_THREAD, s, 0);
+    emit_fixup(e, COPY_THREAD, s, 0);
 }
 
-void emit_slot_load(struct emit *e, enum clone_slot s, unsigned reg)
+void emit_slot_load(struct emit *e, enum copy_slot s, unsigned reg)
 {
     slot(e, 0x8b, s, reg);
 }
 
-void emit_slot_store(struct emit *e, enum clone_slot s, unsigned reg)
+void emit_slot_store(struct emit *e, enum copy_slot s, unsigned reg)
 {
     slot(e, 0x89, s, reg);
 }
@@ -206,7 +206,7 @@ void emit_address(struct emit *e, unsigned to, uint64_t target)
     emit_byte(e, rex(true, to, 0, 0));
     emit_byte(e, 0x8d);
     emit_byte(e, (to & 7) << 3 | 5);
-    emit_fixup(e, CLONE_IMAGE, target, 0);
+    emit_fixup(e, COPY_IMAGE, target, 0);
 }
 
 size_t emit_place(struct emit *e, unsigned to)
@@ -269,10 +269,10 @@ void emit_push(struct emit *e, unsigned reg)
     emit_byte(e, 0x50 | (reg & 7));
 }
 
-void emit_jump_slot(struct emit *e, enum clone_slot s)
+void emit_jump_slot(struct emit *e, enum copy_slot s)
 {
     emit_bytes(e, (const uint8_t[]){FS, 0xff, 0x24, 0x25}, 4);
-    emit_fixup(e, CLONE_THREAD, s, 0);
+    emit_fixup(e, COPY_THREAD, s, 0);
 }
 
 void emit_copy(struct emit *e, const struct instruction *i)
@@ -283,7 +283,7 @@ void emit_copy(struct emit *e, const struct instruction *i)
         return;
     }
     emit_bytes(e, i->bytes, at);
-    emit_fixup(e, CLONE_IMAGE, i->memory, behind);
+    emit_fixup(e, COPY_IMAGE, i->memory, behind);
     emit_bytes(e, i->bytes + at + 4, behind);
 }
 
@@ -299,7 +299,7 @@ void emit_with_memory(struct emit *e, const struct instruction *i, unsigned opco
     if (i->form.has_sib)
         emit_byte(e, i->bytes[i->form.modrm_offset + 1]);
     if (i->form.relative)
-        emit_fixup(e, CLONE_IMAGE, i->memory, 0);
+        emit_fixup(e, COPY_IMAGE, i->memory, 0);
     else
         emit_bytes(e, i->bytes + i->form.disp_offset, i->form.disp_size / 8);
 }

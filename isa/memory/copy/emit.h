@@ -6,18 +6,18 @@
 #define REGTRACE_ISA_MEMORY_COPY_EMIT_H
 
 #include "isa/decode/decode.h"
-#include "base/format/clone.h"
+#include "base/format/copy.h"
 
 struct emit {
     uint8_t *code;
     size_t bytes, room;
-    struct clone_fixup *fixups;
+    struct copy_fixup *fixups;
     size_t fixup_count, fixup_room;
-    struct clone_place *places;
+    struct copy_place *places;
     size_t place_count, place_room;
     struct emit_call *calls;
     size_t call_count, call_room;
-    bool spoils; /* for tests: clobbers dead registers wherever one may be taken */
+    bool clobbers; /* for tests: clobbers dead registers wherever one may be taken */
 };
 
 /* The 32-bit distance at `at` leads to the place where direct calls enter the copy of `target`. */
@@ -32,9 +32,9 @@ void emit_bytes(struct emit *e, const void *bytes, size_t n);
 void emit_byte(struct emit *e, unsigned byte);
 /* Emits four bytes, and notes how to set them; `behind`: bytes of the instruction that follow
  * them. */
-void emit_fixup(struct emit *e, enum clone_fixup_kind kind, uint64_t target, unsigned behind);
+void emit_fixup(struct emit *e, enum copy_fixup_kind kind, uint64_t target, unsigned behind);
 /* Notes how to set bytes that were emitted before. */
-void emit_fixup_at(struct emit *e, enum clone_fixup_kind kind, uint64_t target, size_t at);
+void emit_fixup_at(struct emit *e, enum copy_fixup_kind kind, uint64_t target, size_t at);
 /* Emits four bytes, which become the distance to a function's copy. */
 void emit_call(struct emit *e, uint64_t target);
 /* Sets the 32-bit distance at `at`, which ends its instruction, to lead to another place of the
@@ -44,12 +44,12 @@ void emit_link(struct emit *e, size_t at, size_t to);
 void emit_distance(struct emit *e, size_t at, size_t from, size_t to);
 
 /* Notes that the code from here on stands for `address` of the image. flags: enum
- * clone_place_flag. */
+ * copy_place_flag. */
 void emit_stands_for(struct emit *e, uint64_t address, unsigned flags);
 
 /* Load a thread's slot into a register, and store it from there. */
-void emit_slot_load(struct emit *e, enum clone_slot slot, unsigned reg);
-void emit_slot_store(struct emit *e, enum clone_slot slot, unsigned reg);
+void emit_slot_load(struct emit *e, enum copy_slot slot, unsigned reg);
+void emit_slot_store(struct emit *e, enum copy_slot slot, unsigned reg);
 /* Store `bytes` (1, 2, 4, 8) of a register, or a number of 1, 2 or 4 bytes, at base + offset (below
  * 128). */
 void emit_store(struct emit *e, unsigned base, unsigned offset, unsigned reg, unsigned bytes);
@@ -84,7 +84,7 @@ void emit_move(struct emit *e, unsigned to, unsigned from);
 void emit_jump_register(struct emit *e, unsigned reg);
 void emit_push(struct emit *e, unsigned reg);
 /* Jumps to the address in a thread's slot. */
-void emit_jump_slot(struct emit *e, enum clone_slot slot);
+void emit_jump_slot(struct emit *e, enum copy_slot slot);
 /* Emits an instruction unchanged, except for a distance to memory. */
 void emit_copy(struct emit *e, const struct instruction *i);
 /* Emits a 64-bit instruction with that opcode and register, and the memory operand of `i`.

@@ -2,13 +2,13 @@
  * Chooses what to record, by the plan. Unless all addresses are recorded, it is a minimum cut
  * between what cannot be computed (entry values, loads, results of calls) and what is wanted
  * (addresses, conditions), in the graph of which value is computed from which. A node costs its
- * estimated block frequency (often.c); an outcome is a bit and costs an eighth. Dinic, "Algorithm
- * for solution of a problem of maximum flow" (1970). */
+ * estimated block frequency (frequency.c); an outcome is a bit and costs an eighth. Dinic,
+ * "Algorithm for solution of a problem of maximum flow" (1970). */
 #include "isa/memory/skel.h"
 
 #include <string.h>
 
-/* More than all blocks together can cost (often.c). */
+/* More than all blocks together can cost (frequency.c). */
 #define NEVER (UINT64_C(1) << 62)
 
 /* Each node is split in two: edges enter 2 * n and leave 2 * n + 1. */
@@ -24,8 +24,8 @@ struct flow_graph {
     uint32_t edge_count;
     uint32_t *first, *now; /* by half node: 1 + an edge */
     uint32_t *level, *queue;
-    uint32_t *node_of;     /* by value: 1 + its node */
-    const uint64_t *often; /* block frequencies */
+    uint32_t *node_of;         /* by value: 1 + its node */
+    const uint64_t *frequency; /* block frequencies */
     uint32_t *argument_nodes;
     uint32_t *todo;
     uint32_t todo_count, node_count, source, sink;
@@ -82,7 +82,7 @@ static uint32_t node_for(struct flow_graph *g, uint32_t value)
     const struct value *x = &g->f->values[value];
     if (g->node_of[value] != 0)
         return g->node_of[value] - 1;
-    uint32_t n = add_node(g, x->recordable ? g->often[x->block] : NEVER);
+    uint32_t n = add_node(g, x->recordable ? g->frequency[x->block] : NEVER);
     g->node_of[value] = n + 1;
     g->todo[g->todo_count++] = value;
     return n;
@@ -106,7 +106,7 @@ static void build_calls(struct flow_graph *g)
     }
     for (uint32_t k = 0; k < f->argument_count; k++) {
         const struct argument *a = &f->arguments[k];
-        g->argument_nodes[k] = add_node(g, g->often[a->block]);
+        g->argument_nodes[k] = add_node(g, g->frequency[a->block]);
         connect(g, 2 * g->argument_nodes[k] + 1, g->sink, NEVER);
         want(g, g->argument_nodes[k], a->value);
     }
@@ -121,7 +121,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
         const struct access *a = &f->accesses[k];
         /* An address cannot stand for a choice of elements, or for a number of repetitions. */
         bool whole = !a->repeated && a->lanes == NULL;
-        access_nodes[k] = add_node(g, whole ? g->often[a->block] : NEVER);
+        access_nodes[k] = add_node(g, whole ? g->frequency[a->block] : NEVER);
         connect(g, 2 * access_nodes[k] + 1, g->sink, NEVER);
         want(g, access_nodes[k], a->address);
         if (a->repeated)
@@ -130,7 +130,7 @@ static void build(struct flow_graph *g, uint32_t *access_nodes, uint32_t *decisi
     for (uint32_t k = 0; k < f->decision_count && f->plan == PLAN_SKELETON; k++) {
         const struct decision *d = &f->decisions[k];
         bool is_bit = f->blocks[d->block].end == END_BRANCH;
-        decision_nodes[k] = add_node(g, g->often[d->block] / (is_bit ? 8 : 1));
+        decision_nodes[k] = add_node(g, g->frequency[d->block] / (is_bit ? 8 : 1));
         connect(g, 2 * decision_nodes[k] + 1, g->sink, NEVER);
         want(g, decision_nodes[k], d->value);
     }
@@ -287,7 +287,7 @@ void cut_find(struct function *f)
     g.queue = arena_take(f->arena, most * sizeof *g.queue);
     g.node_of = arena_take(f->arena, f->value_count * sizeof *g.node_of);
     g.todo = arena_take(f->arena, f->value_count * sizeof *g.todo);
-    g.often = often_guess(f);
+    g.frequency = frequency_estimate(f);
     build(&g, access_nodes, decision_nodes);
     uint64_t total = 0, more;
     while (total < NEVER && find_levels(&g)) {

@@ -132,7 +132,7 @@ static bool is_unknown(const struct function *f, uint64_t at, uint64_t next)
 {
     const struct code_range *r = code_range_of(f->code, at);
     const uint8_t *here = code_at(f->code, at), *there = code_at(f->code, next);
-    return f->cloned && r != NULL && next < r->end && (*here & (CODE_START | CODE_BODY)) == 0 &&
+    return f->copied && r != NULL && next < r->end && (*here & (CODE_START | CODE_BODY)) == 0 &&
            (*there & (CODE_START | CODE_BODY)) == 0;
 }
 
@@ -247,9 +247,9 @@ static void explore(struct building *b, uint64_t at)
             refuse(f, "bytes that are no instruction", at);
             return;
         }
-        if (f->cloned && must_leave(f, &i)) {
+        if (f->copied && must_leave(f, &i)) {
             if (at == f->start) {
-                refuse(f, "it begins with what a clone cannot do", at);
+                refuse(f, "it begins with what a copy cannot do", at);
                 return;
             }
             seen->leaves = true;
@@ -379,11 +379,11 @@ static void end_table(struct building *b, uint32_t block, const struct instructi
     const struct code_range *r = code_range_of(f->code, i->at);
     /* Its targets were not found, in a function where such a jump may land anywhere. */
     bool wild = n == 0 && r != NULL && r->wild;
-    if (wild && !f->cloned)
+    if (wild && !f->copied)
         refuse(f, "a jump whose targets are not known", i->at);
     /* The program may store labels: what looks like a call may lead to one. */
-    wild = wild || (f->cloned && n == 0 && has_claims_within(f, r));
-    if (f->cloned && n != 0 && span_of(t, n) > WIDEST_TABLE) {
+    wild = wild || (f->copied && n == 0 && has_claims_within(f, r));
+    if (f->copied && n != 0 && span_of(t, n) > WIDEST_TABLE) {
         wild = true;
         n = 0;
     }

@@ -172,30 +172,33 @@ static bool extend(struct function *f, struct linear *e, unsigned bits, bool is_
         if (!add_low(f, &inner, e->terms[k], bits))
             return false;
     inner.constant = low(inner.constant, bits);
-    struct linear kept = {.constant = inner.constant};
+    struct linear copy_cache = {.constant = inner.constant};
     for (uint32_t k = 0; k < inner.count; k++)
-        (void)add_term(&kept, (struct term){low(inner.terms[k].factor, bits), inner.terms[k].atom});
+        (void)add_term(&copy_cache,
+                       (struct term){low(inner.terms[k].factor, bits), inner.terms[k].atom});
     uint64_t sign = UINT64_C(1) << (bits - 1);
-    if (kept.count == 0) {
-        *e = (struct linear){.constant = is_signed ? (kept.constant ^ sign) - sign : kept.constant};
+    if (copy_cache.count == 0) {
+        *e = (struct linear){.constant = is_signed ? (copy_cache.constant ^ sign) - sign
+                                                   : copy_cache.constant};
         return true;
     }
-    const struct atom *only = &f->atoms[kept.terms[0].atom];
-    bool alone = kept.count == 1 && kept.constant == 0 && kept.terms[0].factor == 1;
+    const struct atom *only = &f->atoms[copy_cache.terms[0].atom];
+    bool alone =
+        copy_cache.count == 1 && copy_cache.constant == 0 && copy_cache.terms[0].factor == 1;
     if (alone && only->kind == ATOM_VALUE &&
         value_fits(f, only->number, is_signed ? bits - 1 : bits)) {
-        *e = kept;
+        *e = copy_cache;
         return true;
     }
     /* Negative constants have a shorter text. */
-    if ((kept.constant & sign) != 0)
-        kept.constant = (kept.constant ^ sign) - sign;
-    for (uint32_t k = 0; k < kept.count; k++)
-        if ((kept.terms[k].factor & sign) != 0)
-            kept.terms[k].factor = (kept.terms[k].factor ^ sign) - sign;
+    if ((copy_cache.constant & sign) != 0)
+        copy_cache.constant = (copy_cache.constant ^ sign) - sign;
+    for (uint32_t k = 0; k < copy_cache.count; k++)
+        if ((copy_cache.terms[k].factor & sign) != 0)
+            copy_cache.terms[k].factor = (copy_cache.terms[k].factor ^ sign) - sign;
     *e = linear_atom(f, (struct atom){.kind = is_signed ? ATOM_SEXT : ATOM_ZEXT,
                                       .bits = (uint8_t)bits,
-                                      .number = linear_put(f, &kept)});
+                                      .number = linear_put(f, &copy_cache)});
     return true;
 }
 

@@ -30,6 +30,6 @@
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_STREAM_H
 #define REGTRACE_ISA_MEMORY_REPLAY_STREAM_H
 
-#include "base/format/clone.h" /* enum skel_token */
+#include "base/format/copy.h" /* enum skel_token */
 
 #endif

@@ -35,7 +35,7 @@ struct skel_builds {
     /* Skeletons count the values that they read (isa/memory/source/prelude.c). skel_builds_open()
      * sets false. */
     bool counts;
-    /* Compiled skeletons are cached (skel_kept.h). skel_builds_open() sets false. */
+    /* Compiled skeletons are cached (compiled_cache.h). skel_builds_open() sets false. */
     bool keeps;
     size_t jobs;   /* compilers at once; skel_builds_open() sets 0 */
     bool hopeless; /* nothing can be compiled; a message was printed */

@@ -6,7 +6,7 @@
 #include "tools/memory/compile/skel_compile.h"
 
 #include "tools/memory/skel.h"
-#include "tools/memory/compile/skel_kept.h"
+#include "tools/memory/compile/compiled_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -238,7 +238,7 @@ bool skel_compile(struct skel_builds *b, const struct skel_text *t, const uint8_
 {
     struct compiler c;
     struct cut cut;
-    struct skel_kept kept;
+    struct compiled_cache kept;
     struct skel_ended ended = {.said = false};
     if (!choose(&cut, t, selected)) {
         message_error("skel", "no memory for %s", source);
@@ -249,14 +249,14 @@ bool skel_compile(struct skel_builds *b, const struct skel_text *t, const uint8_
     find_compiler(&c);
     c.words[c.count] = cuts ? "units" : "-O2 -w -shared -fPIC";
     c.words[c.count + 1] = NULL;
-    bool keeps = b->keeps && skel_kept_key(&kept, b->folder, c.words, some, source);
-    bool good = keeps && skel_kept_get(&kept, out);
+    bool keeps = b->keeps && compiled_cache_key(&kept, b->folder, c.words, some, source);
+    bool good = keeps && compiled_cache_get(&kept, out);
     if (!good) {
         tell(b, &cut);
         good = cuts ? several_units(b, &c, t, &cut, out, &ended)
                     : one_unit(b, &c, some, source, out, &ended);
         if (good && keeps)
-            skel_kept_put(&kept, out);
+            compiled_cache_put(&kept, out);
     }
     free(cut.list);
     b->hopeless = !good && (ended.full || ended.lacks);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Emits the ends of an instrumented copy's blocks: branches, outcomes that they record, jumps
  * through tables. */
-#include "isa/memory/copy/cloner.h"
+#include "isa/memory/copy/copier.h"
 
-static void link_to(struct cloner *c, uint32_t block)
+static void link_to(struct copier *c, uint32_t block)
 {
     c->links = arena_grow(c->f->arena, c->links, c->link_count, sizeof *c->links);
     c->links[c->link_count++] = (struct link){c->e->bytes, block};
     emit_bytes(c->e, (const uint8_t[4]){0}, 4);
 }
 
-static void go(struct cloner *c, uint32_t to, uint32_t next)
+static void go(struct copier *c, uint32_t to, uint32_t next)
 {
     if (to == next)
         return;
@@ -18,7 +18,7 @@ static void go(struct cloner *c, uint32_t to, uint32_t next)
     link_to(c, to);
 }
 
-static struct stub *new_stub(struct cloner *c, uint32_t to, uint32_t outcome, unsigned bytes)
+static struct stub *new_stub(struct copier *c, uint32_t to, uint32_t outcome, unsigned bytes)
 {
     c->stubs = arena_grow(c->f->arena, c->stubs, c->stub_count, sizeof *c->stubs);
     struct stub *s = &c->stubs[c->stub_count++];
@@ -40,7 +40,7 @@ static const struct decision *decision_of(const struct function *f, uint32_t blo
 
 /* Emits Jcc up to its 32-bit distance, which the caller adds. loop and jrcxz do not reach as far:
  * they lead to a jump. */
-static void put_condition(struct cloner *c, const struct instruction *i)
+static void put_condition(struct copier *c, const struct instruction *i)
 {
     bool plain = i->form.map == ZYDIS_OPCODE_MAP_DEFAULT;
     if (plain && i->form.opcode >= 0xe0 && i->form.opcode <= 0xe3) {
@@ -52,7 +52,7 @@ static void put_condition(struct cloner *c, const struct instruction *i)
     emit_bytes(c->e, (const uint8_t[]){0x0f, (uint8_t)(0x80 | (i->form.opcode & 15))}, 2);
 }
 
-static void put_branch(struct cloner *c, uint32_t block, uint32_t next)
+static void put_branch(struct copier *c, uint32_t block, uint32_t next)
 {
     const struct block *b = &c->f->blocks[block];
     const struct instruction *i = &c->f->instructions[b->first + b->count - 1];
@@ -61,10 +61,10 @@ static void put_branch(struct cloner *c, uint32_t block, uint32_t next)
     uint32_t on = b->succ[b->succ_count > 1];
     if (b->succ_count == 1) { /* both edges lead to one block */
         if (i->form.map == ZYDIS_OPCODE_MAP_DEFAULT && i->form.opcode >= 0xe0)
-            cloner_refuse(c, "a loop instruction that leads on");
+            copier_refuse(c, "a loop instruction that leads on");
         if (recorded)
-            cloner_add_number(c, 0, 1, c->live.in[on]);
-        cloner_flush(c, c->live.in[on]);
+            copier_add_number(c, 0, 1, c->live.in[on]);
+        copier_flush(c, c->live.in[on]);
         go(c, on, next);
         return;
     }
@@ -73,8 +73,8 @@ static void put_branch(struct cloner *c, uint32_t block, uint32_t next)
         size_t at = c->e->bytes;
         emit_bytes(c->e, (const uint8_t[4]){0}, 4);
         new_stub(c, b->succ[0], 0, 1)->at = at;
-        cloner_add_number(c, 1, 1, c->live.in[on]);
-        cloner_flush(c, c->live.in[on]);
+        copier_add_number(c, 1, 1, c->live.in[on]);
+        copier_flush(c, c->live.in[on]);
     } else {
         link_to(c, b->succ[0]);
     }
@@ -97,7 +97,7 @@ struct table {
 static size_t put_unless_below(struct emit *e, const struct table *j)
 {
     enum { JUMP = 5 };
-    emit_slot_store(e, CLONE_TARGET, j->t);
+    emit_slot_store(e, COPY_TARGET, j->t);
     emit_move(e, RCX, j->t);
     emit_not(e, RCX);
     emit_lea(e, RCX, RCX, EMIT_NONE, (int32_t)j->count);
@@ -106,19 +106,19 @@ static size_t put_unless_below(struct emit *e, const struct table *j)
     emit_swap(e, j->t);
     emit_low_byte(e, j->t, j->t);
     emit_lea(e, RCX, RCX, j->t, 0);
-    emit_slot_load(e, CLONE_TARGET, j->t);
+    emit_slot_load(e, COPY_TARGET, j->t);
     emit_bytes(e, (const uint8_t[]){0xe3, JUMP, 0xe9, 0, 0, 0, 0}, 7); /* jrcxz over a jump */
     return e->bytes - 4;
 }
 
 /* Computes in t the distance of the jump's target from the lowest one, and goes to that entry of
  * the table that follows the code. */
-static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
+static void put_lookup(struct copier *c, struct table *j, const struct one *x)
 {
     struct emit *e = c->e;
     const struct instruction *i = j->jump;
-    emit_slot_store(e, CLONE_SPILL, j->t);
-    emit_slot_store(e, CLONE_SPILL_2, j->s);
+    emit_slot_store(e, COPY_SPILL, j->t);
+    emit_slot_store(e, COPY_SPILL_2, j->s);
     if (i->form.mod != 3)
         emit_with_memory(e, i, 0x8b, j->t, lift_register(x->o[0].mem.index) > 7,
                          lift_register(x->o[0].mem.base) > 7);
@@ -140,7 +140,7 @@ static void put_lookup(struct cloner *c, struct table *j, const struct one *x)
 
 /* Adds a stub for each successor. The last stub is for targets that were not found: the original
  * jump, after which recording begins anew. */
-static void put_table_stubs(struct cloner *c, uint32_t block, const struct table *j, unsigned bytes)
+static void put_table_stubs(struct copier *c, uint32_t block, const struct table *j, unsigned bytes)
 {
     const struct block *b = &c->f->blocks[block];
     size_t *stubs = arena_take(c->f->arena, (size_t)j->count * sizeof *stubs);
@@ -163,7 +163,7 @@ static void put_table_stubs(struct cloner *c, uint32_t block, const struct table
 
 /* Looks up the target of a jump through a table by its distance from the lowest target: in a table
  * of the copy, whose entries are the stubs. */
-static void put_table(struct cloner *c, uint32_t block)
+static void put_table(struct copier *c, uint32_t block)
 {
     struct function *f = c->f;
     const struct block *b = &f->blocks[block];
@@ -180,24 +180,24 @@ static void put_table(struct cloner *c, uint32_t block)
         j.low = start < j.low ? start : j.low;
         high = start > high ? start : high;
     }
-    bool known = cloner_decode(c, j.jump, &x);
+    bool known = copier_decode(c, j.jump, &x);
     bool segment =
         known && x.o[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
         (x.o[0].mem.segment == ZYDIS_REGISTER_FS || x.o[0].mem.segment == ZYDIS_REGISTER_GS);
     if (high - j.low > 1 << 16 || !known || segment) {
-        cloner_refuse(c, "a jump through a table that is too wide");
+        copier_refuse(c, "a jump through a table that is too wide");
         return;
     }
     j.count = high - j.low + 1;
     uint16_t busy = c->live.uses[at];
-    j.t = cloner_take_register(c, live, (uint16_t)(busy | (j.flags ? 1u << RCX : 0)), &j.spill_t);
-    j.s = j.flags ? RCX : cloner_take_register(c, live, (uint16_t)(busy | 1u << j.t), &j.spill_s);
+    j.t = copier_take_register(c, live, (uint16_t)(busy | (j.flags ? 1u << RCX : 0)), &j.spill_t);
+    j.s = j.flags ? RCX : copier_take_register(c, live, (uint16_t)(busy | 1u << j.t), &j.spill_s);
     j.spill_s = j.spill_s || j.flags;
     put_lookup(c, &j, &x);
     put_table_stubs(c, block, &j, d != NULL && d->recorded ? 2 : 0);
 }
 
-void cloner_end(struct cloner *c, uint32_t block, uint32_t next)
+void copier_end(struct copier *c, uint32_t block, uint32_t next)
 {
     const struct block *b = &c->f->blocks[block];
     switch ((enum block_end)b->end) {
@@ -207,14 +207,14 @@ void cloner_end(struct cloner *c, uint32_t block, uint32_t next)
     case END_TABLE: put_table(c, block); break;
     case END_TAIL:
         if (b->count == 0)
-            cloner_leave(c, b->leaves);
+            copier_leave(c, b->leaves);
         break;
     case END_RETURN:
     case END_NORETURN: break;
     }
 }
 
-static void put_stub(struct cloner *c, const struct stub *s)
+static void put_stub(struct copier *c, const struct stub *s)
 {
     for (size_t k = s->first_entry; s->entries != NULL && k < s->end_entry; k++)
         if (s->entries[k] == (size_t)(s - c->stubs) + 1)
@@ -224,21 +224,21 @@ static void put_stub(struct cloner *c, const struct stub *s)
     uint64_t address = s->instead != NULL ? s->instead->at : c->f->blocks[s->to].start;
     emit_stands_for(c->e, address, 0);
     if (s->spilled >= 0)
-        emit_slot_load(c->e, CLONE_SPILL, (unsigned)s->spilled);
+        emit_slot_load(c->e, COPY_SPILL, (unsigned)s->spilled);
     if (s->spilled_2 >= 0)
-        emit_slot_load(c->e, CLONE_SPILL_2, (unsigned)s->spilled_2);
-    emit_stands_for(c->e, address, CLONE_PLACE_SAME);
+        emit_slot_load(c->e, COPY_SPILL_2, (unsigned)s->spilled_2);
+    emit_stands_for(c->e, address, COPY_PLACE_SAME);
     uint16_t live = s->instead != NULL ? UINT16_MAX : c->live.in[s->to];
     if (s->outcome_bytes != 0)
-        cloner_add_number(c, s->outcome, s->outcome_bytes, live);
-    cloner_flush(c, live);
+        copier_add_number(c, s->outcome, s->outcome_bytes, live);
+    copier_flush(c, live);
     if (s->instead != NULL)
-        cloner_put_jump(c, s->instead, CLONE_LOST);
+        copier_put_jump(c, s->instead, COPY_LOST);
     else
         go(c, s->to, UINT32_MAX);
 }
 
-void cloner_finish(struct cloner *c)
+void copier_finish(struct copier *c)
 {
     for (uint32_t k = 0; k < c->stub_count; k++)
         put_stub(c, &c->stubs[k]);

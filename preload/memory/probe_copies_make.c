@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Instrumented copies of whole images: regtrace-skel makes them and their skeletons, in memory
  * files that no file system shows, and this file places them near their image. */
-#include "preload/memory/clone_images.h"
+#include "preload/memory/copy_images.h"
 
 #if defined(__x86_64__)
 
@@ -28,14 +28,14 @@
 
 static _Atomic uint32_t numbers;
 
-uint32_t clones_take_numbers(uint32_t count)
+uint32_t copies_take_numbers(uint32_t count)
 {
     return atomic_fetch_add(&numbers, count);
 }
 
 /* --- which functions -------------------------------------------------------------------------- */
 
-bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM])
+bool probe_copies_functions(const struct probe_image *image, char regex[COPY_PATTERN_ROOM])
 {
     static char pattern[OPTION_PATTERN_ROOM], of[OPTION_PATTERN_ROOM];
     const char *rest = process.options.text[OPT_memory], *name = identity_base_name(image->path);
@@ -44,9 +44,9 @@ bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PA
     regex[0] = '\0';
     while ((rest = option_pattern(rest, pattern, of, &rc)) != NULL)
         if (of[0] == '\0' ? image->is_program : fnmatch(of, name, 0) == 0)
-            n += (size_t)snprintf(regex + n, n < CLONE_PATTERN_ROOM ? CLONE_PATTERN_ROOM - n : 0,
+            n += (size_t)snprintf(regex + n, n < COPY_PATTERN_ROOM ? COPY_PATTERN_ROOM - n : 0,
                                   n != 0 ? "|(%s)" : "(%s)", pattern);
-    return n != 0 && n < CLONE_PATTERN_ROOM;
+    return n != 0 && n < COPY_PATTERN_ROOM;
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -96,8 +96,8 @@ static size_t add_names(const char **arguments, size_t n, const char *option,
     return n;
 }
 
-static size_t add_sites(const char **arguments, size_t n, const struct clones_image *m,
-                        char room[CLONE_SITES_MAX][20])
+static size_t add_sites(const char **arguments, size_t n, const struct copies_image *m,
+                        char room[COPY_SITES_MAX][20])
 {
     for (uint32_t i = 0; i < m->site_count; i++) {
         (void)snprintf(room[i], sizeof room[i], "%" PRIx64, m->sites[i]);
@@ -108,10 +108,10 @@ static size_t add_sites(const char **arguments, size_t n, const struct clones_im
 }
 
 /* Returns 0, -errno, or 1 if no function is selected. */
-static int ask(const struct probe_image *image, const struct clones_image *m, int file,
+static int ask(const struct probe_image *image, const struct copies_image *m, int file,
                int skeleton, struct rt_error *e)
 {
-    static char sites[CLONE_SITES_MAX][20];
+    static char sites[COPY_SITES_MAX][20];
     char program[PATH_MAX], to[64], source[64];
     size_t length = 0;
     if (!process_find_program("regtrace-skel", program)) {
@@ -120,21 +120,21 @@ static int ask(const struct probe_image *image, const struct clones_image *m, in
     }
     (void)snprintf(to, sizeof to, "/proc/%d/fd/%d", (int)getpid(), file);
     (void)snprintf(source, sizeof source, "/proc/%d/fd/%d", (int)getpid(), skeleton);
-    const char *arguments[10 + 4 * OPENERS_MAX + 2 * CLONE_SITES_MAX + 3] = {
+    const char *arguments[10 + 4 * OPENERS_MAX + 2 * COPY_SITES_MAX + 3] = {
         program,
         "--function",
         m->functions_meant,
         "--plan",
         process.options.text[OPT_memory_plan],
-        "--clones",
+        "--copies",
         to,
         "--skeleton",
         source,
         "--kept"};
     size_t n = 10;
-    n = add_names(arguments, n, "--opens", probe_clones_openers);
+    n = add_names(arguments, n, "--opens", probe_copies_openers);
     size_t openers = n;
-    n = add_names(arguments, n, "--awaits", probe_clones_awaited);
+    n = add_names(arguments, n, "--awaits", probe_copies_awaited);
     if (openers - 10 == 2 * OPENERS_MAX || n - openers == 2 * OPENERS_MAX)
         arguments[n++] = "--tokens"; /* there may be more names */
     n = add_sites(arguments, n, m, sites);
@@ -155,18 +155,18 @@ static int ask(const struct probe_image *image, const struct clones_image *m, in
 
 static bool is_whole(const void *file, size_t bytes)
 {
-    const struct clones_head *h = file;
-    if (bytes < sizeof *h || memcmp(h->magic, CLONES_MAGIC, sizeof CLONES_MAGIC) != 0 ||
-        h->version != CLONES_VERSION)
+    const struct copies_head *h = file;
+    if (bytes < sizeof *h || memcmp(h->magic, COPIES_MAGIC, sizeof COPIES_MAGIC) != 0 ||
+        h->version != COPIES_VERSION)
         return false;
     return bytes == sizeof *h +
                         ((uint64_t)h->function_count + h->late_count + h->site_count) *
-                            sizeof(struct clone_function) +
-                        h->fixup_count * sizeof(struct clone_fixup) +
-                        h->place_count * sizeof(struct clone_place) + h->code_bytes;
+                            sizeof(struct copy_function) +
+                        h->fixup_count * sizeof(struct copy_fixup) +
+                        h->place_count * sizeof(struct copy_place) + h->code_bytes;
 }
 
-bool clones_parse(const void *file, size_t bytes, struct clones_image *out)
+bool copies_parse(const void *file, size_t bytes, struct copies_image *out)
 {
     if (file == NULL || !is_whole(file, bytes))
         return false;
@@ -179,12 +179,12 @@ bool clones_parse(const void *file, size_t bytes, struct clones_image *out)
     return true;
 }
 
-static int take(int file, int skeleton, struct clones_image *m, struct rt_error *e)
+static int take(int file, int skeleton, struct copies_image *m, struct rt_error *e)
 {
     size_t bytes;
     const void *p = map_all(file, &bytes);
     m->skeleton = map_all(skeleton, &m->skeleton_bytes);
-    if (m->skeleton != NULL && clones_parse(p, bytes, m))
+    if (m->skeleton != NULL && copies_parse(p, bytes, m))
         return 0;
     rt_error_set(e, "regtrace-skel is of another version, or there is no memory");
     return -EPROTO;
@@ -192,7 +192,7 @@ static int take(int file, int skeleton, struct clones_image *m, struct rt_error 
 
 /* --- placing ---------------------------------------------------------------------------------- */
 
-size_t clones_hooks_at(const struct clones_image *m)
+size_t copies_hooks_at(const struct copies_image *m)
 {
     return (m->head->code_bytes + 15) & ~(size_t)15;
 }
@@ -201,9 +201,9 @@ size_t clones_hooks_at(const struct clones_image *m)
 static void put_hooks(uint8_t *at)
 {
     static const uint8_t code[] = {0xff, 0x25, 0, 0, 0, 0};
-    static void (*const to[CLONES_HOOKS])(void) = {probe_clone_returning, probe_clone_jumping,
-                                                   probe_clone_leaving, probe_clone_losing};
-    for (unsigned k = 0; k < CLONES_HOOKS; k++, at += CLONES_HOOK_BYTES) {
+    static void (*const to[COPIES_HOOKS])(void) = {probe_copy_returning, probe_copy_jumping,
+                                                   probe_copy_leaving, probe_copy_losing};
+    for (unsigned k = 0; k < COPIES_HOOKS; k++, at += COPIES_HOOK_BYTES) {
         memcpy(at, code, sizeof code);
         memcpy(at + sizeof code, &to[k], sizeof to[k]);
     }
@@ -221,41 +221,41 @@ static bool is_awaited(uintptr_t function)
     return false;
 }
 
-static uintptr_t way_to(const struct clones_image *m, uint64_t function)
+static uintptr_t way_to(const struct copies_image *m, uint64_t function)
 {
     uintptr_t at = function + m->bias;
-    const uint8_t *clone = m->linked ? probe_clone_of(at) : NULL;
-    return clone != NULL && !is_awaited(at) ? (uintptr_t)clone : at;
+    const uint8_t *copy = m->linked ? probe_copy_of(at) : NULL;
+    return copy != NULL && !is_awaited(at) ? (uintptr_t)copy : at;
 }
 
 /* `m` is the image that the code is for, and whose hooks the code uses. */
-static int64_t value_of(const struct clones_image *m, const struct clone_fixup *f, uintptr_t code)
+static int64_t value_of(const struct copies_image *m, const struct copy_fixup *f, uintptr_t code)
 {
     uintptr_t at = code + f->at;
-    switch ((enum clone_fixup_kind)f->kind) {
-    case CLONE_THREAD:
-        return (const char *)&clone_slots[f->target] - (const char *)__builtin_thread_pointer();
-    case CLONE_RETURNS:
-    case CLONE_JUMPS:
-    case CLONE_LEAVES:
-    case CLONE_LOST:
-        return (int64_t)((uintptr_t)m->code + clones_hooks_at(m) +
-                         (f->kind - CLONE_RETURNS) * CLONES_HOOK_BYTES) -
+    switch ((enum copy_fixup_kind)f->kind) {
+    case COPY_THREAD:
+        return (const char *)&copy_slots[f->target] - (const char *)__builtin_thread_pointer();
+    case COPY_RETURNS:
+    case COPY_JUMPS:
+    case COPY_LEAVES:
+    case COPY_LOST:
+        return (int64_t)((uintptr_t)m->code + copies_hooks_at(m) +
+                         (f->kind - COPY_RETURNS) * COPIES_HOOK_BYTES) -
                (int64_t)(at + 4);
-    case CLONE_FUNCTION: return (int64_t)way_to(m, f->target) - (int64_t)(at + 4);
-    case CLONE_IMAGE:
+    case COPY_FUNCTION: return (int64_t)way_to(m, f->target) - (int64_t)(at + 4);
+    case COPY_IMAGE:
     default: return (int64_t)(f->target + m->bias) - (int64_t)(at + 4 + f->behind);
     }
 }
 
-bool clones_settle(const struct clones_image *m, const struct clones_image *file, uint8_t *code,
+bool copies_settle(const struct copies_image *m, const struct copies_image *file, uint8_t *code,
                    uintptr_t at, uint32_t first)
 {
     for (uint64_t k = 0; k < file->head->fixup_count; k++) {
-        const struct clone_fixup *f = &file->fixups[k];
+        const struct copy_fixup *f = &file->fixups[k];
         if (f->at + 4 > file->head->code_bytes)
             return false;
-        if (f->kind == CLONE_NUMBER) {
+        if (f->kind == COPY_NUMBER) {
             uint32_t number;
             memcpy(&number, code + f->at, sizeof number);
             number += first;
@@ -271,12 +271,12 @@ bool clones_settle(const struct clones_image *m, const struct clones_image *file
     return true;
 }
 
-static void tell_unwinders(const struct clones_image *m)
+static void tell_unwinders(const struct copies_image *m)
 {
     size_t p = 0;
     for (uint32_t k = 0; k < m->head->function_count + m->head->late_count + m->head->site_count;
          k++) {
-        const struct clone_function *f = &m->functions[k];
+        const struct copy_function *f = &m->functions[k];
         uintptr_t code = (uintptr_t)m->code;
         if (f->bytes == 0)
             continue;
@@ -295,10 +295,10 @@ static void *map_private(size_t bytes)
     return p != MAP_FAILED ? p : NULL;
 }
 
-static int place(const struct probe_image *image, struct clones_image *m, struct rt_error *e)
+static int place(const struct probe_image *image, struct copies_image *m, struct rt_error *e)
 {
-    size_t own = (clones_hooks_at(m) + CLONES_HOOKS * CLONES_HOOK_BYTES + 4095) & ~(size_t)4095;
-    m->late = (struct late_clones){.places = map_private(LATE_PLACES * sizeof *m->late.places),
+    size_t own = (copies_hooks_at(m) + COPIES_HOOKS * COPIES_HOOK_BYTES + 4095) & ~(size_t)4095;
+    m->late = (struct late_copies){.places = map_private(LATE_PLACES * sizeof *m->late.places),
                                    .slots = map_private(LATE_SLOTS * sizeof *m->late.slots)};
     /* The heap grows after the program, where nothing else may be. */
     uint8_t *code = probe_map_near(image->from, image->to + HEAP, own + LATE_CODE);
@@ -312,8 +312,8 @@ static int place(const struct probe_image *image, struct clones_image *m, struct
     m->code = code;
     m->own_bytes = own;
     memcpy(code, m->file_code, m->head->code_bytes);
-    put_hooks(code + clones_hooks_at(m));
-    bool good = clones_settle(m, m, code, (uintptr_t)code, m->first);
+    put_hooks(code + copies_hooks_at(m));
+    bool good = copies_settle(m, m, code, (uintptr_t)code, m->first);
     tell_unwinders(m);
     if (good && mprotect(code, own + LATE_CODE, PROT_READ | PROT_EXEC) == 0)
         return 0;
@@ -325,7 +325,7 @@ static int place(const struct probe_image *image, struct clones_image *m, struct
 }
 
 /* Names the skeleton by its contents (FNV-1a): other options make other skeletons. */
-static void name_skeleton(struct clones_image *m)
+static void name_skeleton(struct copies_image *m)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < m->skeleton_bytes; i++)
@@ -334,7 +334,7 @@ static void name_skeleton(struct clones_image *m)
 }
 
 /* Direct calls do not pass the entry, where the alarm stands. */
-static void check_awaited(const struct clones_image *m)
+static void check_awaited(const struct copies_image *m)
 {
     for (uint32_t k = 0; k < m->head->function_count; k++)
         if (m->functions[k].direct != 0 && is_awaited(m->functions[k].address + m->bias))
@@ -343,13 +343,13 @@ static void check_awaited(const struct clones_image *m)
 }
 
 /* No thread runs in the copies yet. */
-static void link_calls(struct clones_image *m)
+static void link_calls(struct copies_image *m)
 {
     check_awaited(m);
     m->linked = mprotect(m->code, m->own_bytes, PROT_READ | PROT_WRITE) == 0;
     for (uint64_t k = 0; m->linked && k < m->head->fixup_count; k++) {
-        const struct clone_fixup *f = &m->fixups[k];
-        int64_t value = f->kind == CLONE_FUNCTION ? value_of(m, f, (uintptr_t)m->code) : INT64_MAX;
+        const struct copy_fixup *f = &m->fixups[k];
+        int64_t value = f->kind == COPY_FUNCTION ? value_of(m, f, (uintptr_t)m->code) : INT64_MAX;
         int32_t distance = (int32_t)value;
         if (value == distance)
             memcpy(m->code + f->at, &distance, sizeof distance);
@@ -357,16 +357,16 @@ static void link_calls(struct clones_image *m)
     (void)mprotect(m->code, m->own_bytes, PROT_READ | PROT_EXEC);
 }
 
-void probe_clones_link(void)
+void probe_copies_link(void)
 {
-    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
-        if (!clones_images[i].linked)
-            link_calls(&clones_images[i]);
+    for (uint32_t i = 0; i < atomic_load(&copies_image_count); i++)
+        if (!copies_images[i].linked)
+            link_calls(&copies_images[i]);
 }
 
-static int make(const struct probe_image *image, struct clones_image *m, struct rt_error *e)
+static int make(const struct probe_image *image, struct copies_image *m, struct rt_error *e)
 {
-    int file = memfd_create("regtrace-clones", MFD_CLOEXEC);
+    int file = memfd_create("regtrace-copies", MFD_CLOEXEC);
     int skeleton = memfd_create("regtrace-skeleton", MFD_CLOEXEC);
     int rc = file < 0 || skeleton < 0 ? -errno : 0;
     if (rc != 0)
@@ -382,7 +382,7 @@ static int make(const struct probe_image *image, struct clones_image *m, struct 
     return rc;
 }
 
-static bool has_site(const struct clones_image *m, uint64_t address)
+static bool has_site(const struct copies_image *m, uint64_t address)
 {
     uint32_t i = 0;
     while (i < m->site_count && m->sites[i] != address)
@@ -390,18 +390,18 @@ static bool has_site(const struct clones_image *m, uint64_t address)
     return i < m->site_count;
 }
 
-static int take_sites(struct clones_image *m, const struct probe_sites *alarms, struct rt_error *e)
+static int take_sites(struct copies_image *m, const struct probe_sites *alarms, struct rt_error *e)
 {
     for (size_t i = 0; i < alarms->count; i++) {
         const struct probe_site *s = &alarms->rows[i];
         uintptr_t at = s->at - s->behind;
         if (!probe_is_place(s) || at < m->from || at >= m->to || has_site(m, at - m->bias))
             continue;
-        if (m->site_count == CLONE_SITES_MAX) {
+        if (m->site_count == COPY_SITES_MAX) {
             rt_error_set(e,
                          "alarms stand at more than %u places of %s: with memory traces "
                          "(REGTRACE_MEMORY) name fewer",
-                         CLONE_SITES_MAX, m->path);
+                         COPY_SITES_MAX, m->path);
             return -E2BIG;
         }
         m->sites[m->site_count++] = at - m->bias;
@@ -409,74 +409,74 @@ static int take_sites(struct clones_image *m, const struct probe_sites *alarms, 
     return 0;
 }
 
-int probe_clones_make(const struct probe_image *image, const struct probe_sites *alarms,
+int probe_copies_make(const struct probe_image *image, const struct probe_sites *alarms,
                       struct rt_error *e)
 {
-    static char functions[CLONE_PATTERN_ROOM];
-    uint32_t n = atomic_load(&clones_image_count);
-    if (!probe_clones_functions(image, functions))
+    static char functions[COPY_PATTERN_ROOM];
+    uint32_t n = atomic_load(&copies_image_count);
+    if (!probe_copies_functions(image, functions))
         return 0;
     if (n == MEMORY_IMAGES) {
         rt_error_set(e, "more than %d images: name fewer (REGTRACE_MEMORY)", MEMORY_IMAGES);
         return -E2BIG;
     }
-    struct clones_image *m = &clones_images[n];
-    *m = (struct clones_image){.from = image->from,
+    struct copies_image *m = &copies_images[n];
+    *m = (struct copies_image){.from = image->from,
                                .to = image->to,
                                .bias = image->bias,
                                .path = strdup(image->path),
                                .functions_meant = strdup(functions)};
     int rc = take_sites(m, alarms, e);
-    rc = rc != 0 ? rc : clones_late_prepare(e);
+    rc = rc != 0 ? rc : copies_late_prepare(e);
     rc = rc != 0 ? rc : make(image, m, e);
     /* 1: nothing is selected; the code that looks for its sites reports that. */
     if (rc != 0)
         return rc < 0 ? rc : 0;
     m->count = m->head->number_count;
-    m->first = clones_take_numbers(m->count);
+    m->first = copies_take_numbers(m->count);
     name_skeleton(m);
     rc = place(image, m, e);
     if (rc == 0)
-        atomic_store_explicit(&clones_image_count, n + 1, memory_order_release);
+        atomic_store_explicit(&copies_image_count, n + 1, memory_order_release);
     return rc;
 }
 
 /* --- descriptions
  * --------------------------------------------------------------------------------- */
 
-uint32_t probe_clones_images(struct memory_image *out, uint32_t room)
+uint32_t probe_copies_images(struct memory_image *out, uint32_t room)
 {
-    uint32_t n = atomic_load_explicit(&clones_image_count, memory_order_acquire);
+    uint32_t n = atomic_load_explicit(&copies_image_count, memory_order_acquire);
     for (uint32_t i = 0; i < n && i < room; i++) {
-        const struct clones_image *m = &clones_images[i];
+        const struct copies_image *m = &copies_images[i];
         out[i] = (struct memory_image){.bias = m->bias, .first = m->first, .count = m->count};
         memcpy(out[i].skeleton, m->name, sizeof out[i].skeleton);
     }
     return n;
 }
 
-const char *probe_clones_skeleton(uint32_t image, size_t *bytes)
+const char *probe_copies_skeleton(uint32_t image, size_t *bytes)
 {
-    *bytes = clones_images[image].skeleton_bytes;
-    return clones_images[image].skeleton;
+    *bytes = copies_images[image].skeleton_bytes;
+    return copies_images[image].skeleton;
 }
 
 static int note_image(struct dl_phdr_info *info, size_t size, void *context)
 {
     bool *there = context;
     (void)size;
-    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
-        there[i] = there[i] || clones_images[i].bias == info->dlpi_addr;
+    for (uint32_t i = 0; i < atomic_load(&copies_image_count); i++)
+        there[i] = there[i] || copies_images[i].bias == info->dlpi_addr;
     return 0;
 }
 
-void probe_clones_gone(void)
+void probe_copies_gone(void)
 {
     bool there[MEMORY_IMAGES] = {false};
     (void)dl_iterate_phdr(note_image, there);
-    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
+    for (uint32_t i = 0; i < atomic_load(&copies_image_count); i++)
         if (!there[i])
-            atomic_store(&clones_images[i].to, 0);
+            atomic_store(&copies_images[i].to, 0);
 }
 
 #endif

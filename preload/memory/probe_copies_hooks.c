@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hooks that copies call (base/format/clone.h). Mid-function entries call them before they return
+ * Hooks that copies call (base/format/copy.h). Mid-function entries call them before they return
  * or leave for the function itself: their callers, too, were entered before the window, and are to
  * be recorded from there on. Copies also call hooks before jumps whose targets are unknown. */
-#include "preload/memory/clone_images.h"
+#include "preload/memory/copy_images.h"
 #include "preload/memory/memory_frames.h"
 
 #if defined(__x86_64__)
 
-bool probe_clone_returns(uintptr_t *place);
+bool probe_copy_returns(uintptr_t *place);
 
 /* The functions that decide must compile into code that changes no other registers, which are the
  * program's. Returns true if the helper must be asked, or a caller further up be found. If a window
  * closes or opens in the meantime, the hook begins again. */
-__attribute__((target("general-regs-only"), used)) bool probe_clone_returns(uintptr_t *place)
+__attribute__((target("general-regs-only"), used)) bool probe_copy_returns(uintptr_t *place)
 {
     bool ask = false;
-    uintptr_t clone =
-        clone_slots[CLONE_ENTER] != 0 ? probe_clone_known(*place, CLONE_ASK_BEHIND, &ask) : 0;
-    if (clone != 0)
-        *place = clone;
-    return clone_slots[CLONE_ENTER] != 0 && clone == 0 && probe_may_jump &&
+    uintptr_t copy =
+        copy_slots[COPY_ENTER] != 0 ? probe_copy_known(*place, COPY_ASK_BEHIND, &ask) : 0;
+    if (copy != 0)
+        *place = copy;
+    return copy_slots[COPY_ENTER] != 0 && copy == 0 && probe_may_jump &&
            probe_stack_is_own((uintptr_t)place);
 }
 
 /* Returns true if the target must be asked for, or has no copy; then the callers are searched. */
-__attribute__((target("general-regs-only"), used)) bool probe_clone_jumps(const uintptr_t *stack);
-__attribute__((target("general-regs-only"), used)) bool probe_clone_jumps(const uintptr_t *stack)
+__attribute__((target("general-regs-only"), used)) bool probe_copy_jumps(const uintptr_t *stack);
+__attribute__((target("general-regs-only"), used)) bool probe_copy_jumps(const uintptr_t *stack)
 {
     bool ask;
-    uintptr_t clone;
-    if (clone_slots[CLONE_ENTER] == 0)
+    uintptr_t copy;
+    if (copy_slots[COPY_ENTER] == 0)
         return false;
-    clone = probe_clone_known(clone_slots[CLONE_TARGET], CLONE_ASK_AT, &ask);
-    if (clone != 0)
-        clone_slots[CLONE_TARGET] = clone;
-    return clone == 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
+    copy = probe_copy_known(copy_slots[COPY_TARGET], COPY_ASK_AT, &ask);
+    if (copy != 0)
+        copy_slots[COPY_TARGET] = copy;
+    return copy == 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
 }
 
-__attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const uintptr_t *stack);
-__attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const uintptr_t *stack)
+__attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const uintptr_t *stack);
+__attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const uintptr_t *stack)
 {
-    return clone_slots[CLONE_ENTER] != 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
+    return copy_slots[COPY_ENTER] != 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
 }
 
 /* Hooks preserve all registers. `first` decides. `then` may use any register, since all are saved
@@ -116,28 +116,28 @@ __attribute__((target("general-regs-only"), used)) bool probe_clone_leaves(const
 
 /* The first hook's return address is followed by that of the function. The others are called from
  * below the 128 bytes of stack that functions which call nothing may use (red zone). */
-HOOK(probe_clone_returning, probe_clone_returns, memory_enter_returning, 0);
-HOOK(probe_clone_jumping, probe_clone_jumps, memory_enter_jump, 128);
-HOOK(probe_clone_leaving, probe_clone_leaves, memory_enter_leaving, 128);
-HOOK(probe_clone_losing, probe_clone_leaves, memory_lost, 128);
+HOOK(probe_copy_returning, probe_copy_returns, memory_enter_returning, 0);
+HOOK(probe_copy_jumping, probe_copy_jumps, memory_enter_jump, 128);
+HOOK(probe_copy_leaving, probe_copy_leaves, memory_enter_leaving, 128);
+HOOK(probe_copy_losing, probe_copy_leaves, memory_lost, 128);
 
-enum probe_clone_hook probe_clone_hook(uintptr_t at)
+enum probe_copy_hook probe_copy_hook(uintptr_t at)
 {
-    if (at >= (uintptr_t)probe_clone_returning && at < (uintptr_t)probe_clone_returning_end)
-        return PROBE_CLONE_RETURNS;
-    bool jumps = at >= (uintptr_t)probe_clone_jumping && at < (uintptr_t)probe_clone_jumping_end;
-    bool leaves = at >= (uintptr_t)probe_clone_leaving && at < (uintptr_t)probe_clone_leaving_end;
-    bool loses = at >= (uintptr_t)probe_clone_losing && at < (uintptr_t)probe_clone_losing_end;
-    return jumps || leaves || loses ? PROBE_CLONE_JUMPS : PROBE_CLONE_NO_HOOK;
+    if (at >= (uintptr_t)probe_copy_returning && at < (uintptr_t)probe_copy_returning_end)
+        return PROBE_COPY_RETURNS;
+    bool jumps = at >= (uintptr_t)probe_copy_jumping && at < (uintptr_t)probe_copy_jumping_end;
+    bool leaves = at >= (uintptr_t)probe_copy_leaving && at < (uintptr_t)probe_copy_leaving_end;
+    bool loses = at >= (uintptr_t)probe_copy_losing && at < (uintptr_t)probe_copy_losing_end;
+    return jumps || leaves || loses ? PROBE_COPY_JUMPS : PROBE_COPY_NO_HOOK;
 }
 
-uintptr_t probe_clone_hook_again(uintptr_t at)
+uintptr_t probe_copy_hook_again(uintptr_t at)
 {
-    uintptr_t returns = (uintptr_t)probe_clone_returning_again;
-    uintptr_t jumps = (uintptr_t)probe_clone_jumping_again;
-    if (at >= returns && at < (uintptr_t)probe_clone_returning_decided)
+    uintptr_t returns = (uintptr_t)probe_copy_returning_again;
+    uintptr_t jumps = (uintptr_t)probe_copy_jumping_again;
+    if (at >= returns && at < (uintptr_t)probe_copy_returning_decided)
         return returns;
-    return at >= jumps && at < (uintptr_t)probe_clone_jumping_decided ? jumps : 0;
+    return at >= jumps && at < (uintptr_t)probe_copy_jumping_decided ? jumps : 0;
 }
 
 #endif

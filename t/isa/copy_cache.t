@@ -10,14 +10,14 @@ SKEL=$REGTRACE_BUILD/isa/regtrace-skel
 gcc -O2 -Wl,--build-id -o kernels "$here/kernels.c" -lm || exit 99
 export XDG_CACHE_HOME=$T/cache
 
-# made NAME OPTION...: writes NAME.clones, NAME.c and NAME.said.
+# made NAME OPTION...: writes NAME.copies, NAME.c and NAME.said.
 made() {
     local name=$1
     shift
-    "$SKEL" "$@" --clones "$name.clones" --skeleton "$name.c" ./kernels >"$name.said"
+    "$SKEL" "$@" --copies "$name.copies" --skeleton "$name.c" ./kernels >"$name.said"
 }
-same() { cmp -s "$1.clones" "$2.clones" && cmp -s "$1.c" "$2.c" && cmp -s "$1.said" "$2.said"; }
-kept() { find cache -name '*.clones' | wc -l; }
+same() { cmp -s "$1.copies" "$2.copies" && cmp -s "$1.c" "$2.c" && cmp -s "$1.said" "$2.said"; }
+kept() { find cache -name '*.copies' | wc -l; }
 made bare --function '^[a-m]' --opens main
 is "$(kept 2>/dev/null)" 0 "nothing is kept unasked"
 for n in 1 2 3 4 5 6; do
@@ -33,17 +33,17 @@ is "$(kept)" 1 "which is kept once"
 made again --kept --function '^[a-m]' --opens main
 ok_run "and once more" same bare again
 made other --kept --function '^[a-m]' --opens main --plan addresses
-ok_run "another plan makes others" bash -c '! cmp -s bare.clones other.clones'
+ok_run "another plan makes others" bash -c '! cmp -s bare.copies other.copies'
 made fewer --kept --function '^[a-f]' --opens main
-ok_run "other functions do" bash -c '! cmp -s bare.clones fewer.clones'
+ok_run "other functions do" bash -c '! cmp -s bare.copies fewer.copies'
 is "$(kept)" 3 "each is kept"
 cp kernels before && gcc -O1 -Wl,--build-id -o kernels "$here/kernels.c" -lm
 made anew --kept --function '^[a-m]' --opens main
-ok_run "so does another build of the program" bash -c '! cmp -s bare.clones anew.clones'
+ok_run "so does another build of the program" bash -c '! cmp -s bare.copies anew.copies'
 cp before kernels
 
 # A cached file is used only if nobody else may write it and it is complete.
-for f in cache/regtrace/*.clones; do
+for f in cache/regtrace/*.copies; do
     cp "$f" whole
     for change in 'head -c 50000 whole' 'head -c 20 whole' ': nothing' 'tr a-z b-za <whole'; do
         bash -c "${change/#: nothing/:}" >"$f"
@@ -52,8 +52,8 @@ for f in cache/regtrace/*.clones; do
     done
 done
 is "$bad" "" "damaged files are made anew"
-chmod 666 cache/regtrace/*.clones
-for f in cache/regtrace/*.clones; do
+chmod 666 cache/regtrace/*.copies
+for f in cache/regtrace/*.copies; do
     printf '#' | dd of="$f" bs=1 conv=notrunc seek="$(($(stat -c %s "$f") - 3))" 2>/dev/null
 done
 made foreign --kept --function '^[a-m]' --opens main

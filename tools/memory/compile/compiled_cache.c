@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Caches compiled skeletons. A cached file is the shared object, then struct tail. Its code runs in
  * regtrace-skel: so its hash is checked first, and a copy is loaded that nobody else can change. */
-#include "tools/memory/compile/skel_kept.h"
+#include "tools/memory/compile/compiled_cache.h"
 
 #include "base/toolkit/cache.h"
 #include "base/sys.h"
@@ -25,7 +25,7 @@ struct tail {
 
 /* --- the key ---------------------------------------------------------------------------------- */
 
-static void add(struct skel_kept *k, const void *bytes, size_t n)
+static void add(struct compiled_cache *k, const void *bytes, size_t n)
 {
     for (unsigned i = 0; i < 2; i++) {
         k->key[i] = cache_hash(k->key[i], &n, sizeof n);
@@ -33,7 +33,7 @@ static void add(struct skel_kept *k, const void *bytes, size_t n)
     }
 }
 
-static bool add_file(struct skel_kept *k, const char *path)
+static bool add_file(struct compiled_cache *k, const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -67,7 +67,7 @@ static bool find_program(const char *name, char path[PATH_MAX])
 }
 
 /* Another build of the compiler may generate other code: adds its path, size, time and inode. */
-static bool add_compiler(struct skel_kept *k, const char *name)
+static bool add_compiler(struct compiled_cache *k, const char *name)
 {
     struct stat st;
     char path[PATH_MAX], text[PATH_MAX + 128];
@@ -80,11 +80,11 @@ static bool add_compiler(struct skel_kept *k, const char *name)
     return n < (int)sizeof text;
 }
 
-bool skel_kept_key(struct skel_kept *k, const char *folder, const char *const *words,
-                   const char *some, const char *source)
+bool compiled_cache_key(struct compiled_cache *k, const char *folder, const char *const *words,
+                        const char *some, const char *source)
 {
     struct utsname machine;
-    *k = (struct skel_kept){.folder = folder, .key = {CACHE_HASH, ~CACHE_HASH}};
+    *k = (struct compiled_cache){.folder = folder, .key = {CACHE_HASH, ~CACHE_HASH}};
     if (uname(&machine) != 0 || !add_compiler(k, words[0]))
         return false;
     add(k, machine.machine, strlen(machine.machine));
@@ -98,7 +98,7 @@ bool skel_kept_key(struct skel_kept *k, const char *folder, const char *const *w
 
 /* Sets folder and path of the cached file. number 0: in the run's folder; 1: in the user's
  * cache. */
-static bool place(const struct skel_kept *k, unsigned number, char folder[PATH_MAX],
+static bool place(const struct compiled_cache *k, unsigned number, char folder[PATH_MAX],
                   char path[PATH_MAX])
 {
     struct cache c = {.folder = ""};
@@ -110,7 +110,7 @@ static bool place(const struct skel_kept *k, unsigned number, char folder[PATH_M
     return folder[0] != '\0' && length < PATH_MAX && n < PATH_MAX;
 }
 
-static bool is_whole(const struct skel_kept *k, const uint8_t *bytes, size_t n)
+static bool is_whole(const struct compiled_cache *k, const uint8_t *bytes, size_t n)
 {
     struct tail t;
     if (n < sizeof t)
@@ -131,7 +131,7 @@ static bool put_file(const char *path, const void *bytes, size_t n)
     return good;
 }
 
-bool skel_kept_get(const struct skel_kept *k, const char *path)
+bool compiled_cache_get(const struct compiled_cache *k, const char *path)
 {
     char folder[PATH_MAX], from[PATH_MAX];
     bool done = false;
@@ -146,7 +146,7 @@ bool skel_kept_get(const struct skel_kept *k, const char *path)
     return done;
 }
 
-void skel_kept_put(const struct skel_kept *k, const char *path)
+void compiled_cache_put(const struct compiled_cache *k, const char *path)
 {
     char folder[PATH_MAX], to[PATH_MAX];
     size_t n = 0;

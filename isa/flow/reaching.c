@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Follows all paths to an instruction backwards, up to the instructions that have set a
  * register. */
-#include "isa/flow/ways.h"
+#include "isa/flow/reaching.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ struct way {
 };
 
 struct search {
-    const struct ways *ways;
+    const struct reaching *reaching;
     struct way seen[MOST_WAYS]; /* the first `done` have been followed */
     size_t seen_count, done;
     unsigned steps;
@@ -25,7 +25,7 @@ struct search {
     bool complete;
 };
 
-static bool add_edge(struct ways *w, uint64_t from, uint64_t to)
+static bool add_edge(struct reaching *w, uint64_t from, uint64_t to)
 {
     if (image_grow((void **)&w->edges, w->edge_count, sizeof *w->edges) != 0)
         return false;
@@ -38,7 +38,7 @@ static bool is_within(const struct code_range *r, uint64_t address)
     return address >= r->start && address < r->end;
 }
 
-static bool add_branches(struct ways *w, const struct code_range *range)
+static bool add_branches(struct reaching *w, const struct code_range *range)
 {
     const struct code *c = w->code;
     const struct code_segment *s = code_segment_of(c, range->start);
@@ -56,7 +56,7 @@ static bool add_branches(struct ways *w, const struct code_range *range)
 }
 
 /* Adds branches from other ranges into this one. */
-static bool add_crossings(struct ways *w, const struct code_range *range)
+static bool add_crossings(struct reaching *w, const struct code_range *range)
 {
     const struct code *c = w->code;
     for (size_t k = image_search(c->crossings, w->crossings, sizeof *c->crossings,
@@ -70,7 +70,7 @@ static bool add_crossings(struct ways *w, const struct code_range *range)
 
 /* Adds the edges of the function's parts that lie elsewhere and jump back. Control enters such a
  * part from the function. */
-static bool add_parts(struct ways *w)
+static bool add_parts(struct reaching *w)
 {
     const struct code *c = w->code;
     size_t own = w->edge_count;
@@ -88,10 +88,10 @@ static bool add_parts(struct ways *w)
     return true;
 }
 
-bool ways_open(struct ways *w, struct code_range *range)
+bool reaching_open(struct reaching *w, struct code_range *range)
 {
     const struct code *c = w->code;
-    ways_close(w);
+    reaching_close(w);
     w->range = range;
     bool enough = add_branches(w, range) && add_parts(w);
     for (size_t k = image_search(c->jump_targets, w->targets, sizeof *c->jump_targets,
@@ -102,7 +102,7 @@ bool ways_open(struct ways *w, struct code_range *range)
     return enough;
 }
 
-void ways_close(struct ways *w)
+void reaching_close(struct reaching *w)
 {
     free(w->edges);
     w->edges = NULL;
@@ -124,7 +124,7 @@ static void go(struct search *s, uint64_t at, unsigned reg)
 /* Continues the search at all branches that lead to `at`. Returns how many there are. */
 static size_t go_to_joins(struct search *s, uint64_t at, unsigned reg)
 {
-    const struct ways *w = s->ways;
+    const struct reaching *w = s->reaching;
     size_t n = 0, low = image_search(w->edges, w->edge_count, sizeof *w->edges,
                                      offsetof(struct jump_target, target), at);
     for (; low + n < w->edge_count && w->edges[low + n].target == at; n++)
@@ -134,7 +134,7 @@ static size_t go_to_joins(struct search *s, uint64_t at, unsigned reg)
 
 /* Returns whether control may arrive at `at` without a known edge: from a caller, or from a jump
  * that has the address from elsewhere. */
-static bool is_open(const struct ways *w, uint64_t at, bool joins)
+static bool is_open(const struct reaching *w, uint64_t at, bool joins)
 {
     const struct code *c = w->code;
     const uint8_t *f = code_at(c, at);
@@ -156,7 +156,7 @@ enum { CALLED_KEEPS = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 12 | 1 << 13 | 1 << 14 | 1
 /* Returns whether `at` is a landing pad and its register is preserved by calls: an exception
  * arrives there with the value that the register had at a call in this function, and other paths
  * pass that call too. */
-static bool keeps(const struct ways *w, struct way at)
+static bool keeps(const struct reaching *w, struct way at)
 {
     const struct image *m = w->code->image;
     if ((CALLED_KEEPS >> at.reg & 1) == 0)
@@ -167,7 +167,7 @@ static bool keeps(const struct ways *w, struct way at)
     return false;
 }
 
-static bool writes(const struct ways *w, const struct instruction *i, unsigned reg)
+static bool writes(const struct reaching *w, const struct instruction *i, unsigned reg)
 {
     ZydisDecodedInstruction z;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -198,7 +198,7 @@ static unsigned moved_from(const struct instruction *i)
 
 /* Reads the instruction before `at`. Returns false if there is none, or if control does not
  * continue from it to `at`. */
-static bool comes_before(const struct ways *w, uint64_t at, struct instruction *i)
+static bool comes_before(const struct reaching *w, uint64_t at, struct instruction *i)
 {
     const struct code_range *r = is_within(w->range, at) ? w->range : code_range_of(w->code, at);
     uint64_t before = code_before(w->code, at, r != NULL ? r->start : 0);
@@ -223,16 +223,16 @@ static void go_back(struct search *s, struct way at)
     struct instruction i;
     for (;;) {
         size_t joins = go_to_joins(s, at.at, at.reg);
-        if (is_open(s->ways, at.at, joins != 0) || ++s->steps > MOST_STEPS) {
+        if (is_open(s->reaching, at.at, joins != 0) || ++s->steps > MOST_STEPS) {
             s->complete = false;
             return;
         }
-        if (!comes_before(s->ways, at.at, &i)) {
-            s->complete = s->complete && (joins != 0 || keeps(s->ways, at));
+        if (!comes_before(s->reaching, at.at, &i)) {
+            s->complete = s->complete && (joins != 0 || keeps(s->reaching, at));
             return;
         }
         at.at = i.at;
-        if (!writes(s->ways, &i, at.reg))
+        if (!writes(s->reaching, &i, at.reg))
             continue;
         unsigned from = moved_from(&i);
         if (from == 16) {
@@ -246,12 +246,13 @@ static void go_back(struct search *s, struct way at)
     }
 }
 
-bool ways_sources(const struct ways *w, uint64_t at, unsigned reg, struct addresses *sources)
+bool reaching_sources(const struct reaching *w, uint64_t at, unsigned reg,
+                      struct addresses *sources)
 {
     struct search *s = calloc(1, sizeof *s);
     if (s == NULL)
         return false;
-    s->ways = w;
+    s->reaching = w;
     s->sources = sources;
     s->complete = true;
     go(s, at, reg);

@@ -11,14 +11,14 @@ cd "$T" || exit 1
 SKEL=$REGTRACE_BUILD/isa/regtrace-skel
 CHECK=$REGTRACE_BUILD/t/isa/skeleton
 ORACLE=$REGTRACE_BUILD/t/oracle/oracle
-cc -O2 -Wall -Wextra -Werror -shared -fPIC -D_GNU_SOURCE -I"$REGTRACE_SOURCE" -o clones.so "$here/clones.c" || exit 99
+cc -O2 -Wall -Wextra -Werror -shared -fPIC -D_GNU_SOURCE -I"$REGTRACE_SOURCE" -o copies.so "$here/copies.c" || exit 99
 
 # with ENTER COMMAND...: runs the command with the same environment each time, since the stack
 # begins after the environment.
 with() {
     local enter=$1
     shift
-    setarch -R env -i CLONES_FILE=clones CLONES_ENTER="$enter" CLONES_STREAM=recorded LD_PRELOAD=./clones.so "$@" </dev/null
+    setarch -R env -i COPIES_FILE=copies COPIES_ENTER="$enter" COPIES_STREAM=recorded LD_PRELOAD=./copies.so "$@" </dev/null
 }
 # place PROGRAM SECTION FIELD: prints a field of the section table in hexadecimal: 4 is the address,
 # 6 the size.
@@ -29,7 +29,7 @@ recorded() {
     shift
     ! readelf -h "$program" | grep -q 'Type:.*DYN' || bias=0x555555554000
     from=$((bias + 0x$(place "$program" .init 4))) to=$((bias + 0x$(place "$program" .text 4) + 0x$(place "$program" .text 6)))
-    "$SKEL" --clones clones "$program" >said
+    "$SKEL" --copies copies "$program" >said
     with 0 timeout 500 "$ORACLE" -r "$(printf '%x:%x' $from $to)" -o steps "$@" >/dev/null || diag "the single-stepper: $?"
     "$@" >bare.out </dev/null
     for plan in skeleton registers addresses; do
@@ -42,11 +42,11 @@ by_plan() {
     local plan=$1 bias=$2 name=$3 program=$4 said
     shift 3
     rm -f recorded
-    said=$("$SKEL" --plan "$plan" --clones clones "$program") || diag "$said"
+    said=$("$SKEL" --plan "$plan" --copies copies "$program") || diag "$said"
     diag "$name: $(head -1 <<<"$said")"
-    unlike "$said" 'not analysed' "$name: every function has a clone"
-    with 1 "$@" >cloned.out
-    is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "$name: prints what it prints without them"
+    unlike "$said" 'not analysed' "$name: every function has a copy"
+    with 1 "$@" >copied.out
+    is "$? $(cksum <copied.out)" "0 $(cksum <bare.out)" "$name: prints what it prints without them"
     "$SKEL" --plan "$plan" --source "$program" >all.c && gcc -O0 -w -shared -fPIC -o all.so all.c || diag "no skeletons"
     awk -f "$here/functions.awk" all.c >functions
     SKELETON_PLAN=$plan SKELETON_KNOWN=1 "$CHECK" "$program" "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
@@ -56,9 +56,9 @@ by_plan() {
     ok_run "$name: and many" test "$(wc -l <replayed)" -gt 3000
     diag "$name: $(wc -l <replayed) accesses of $(stat -c %s recorded) bytes"
     rm -f recorded
-    "$SKEL" --plan "$plan" --spoil --clones clones "$program" >said
-    with 1 "$@" >cloned.out
-    is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "$name: prints that too where registers that matter to nobody are changed"
+    "$SKEL" --plan "$plan" --clobber --copies copies "$program" >said
+    with 1 "$@" >copied.out
+    is "$? $(cksum <copied.out)" "0 $(cksum <bare.out)" "$name: prints that too where registers that matter to nobody are changed"
     ok_run "$name: and none of them is recorded" cmp stream recorded
 }
 
@@ -89,7 +89,7 @@ done
 cp recorded changed
 printf '\000' >>changed
 ok_run "a byte too many is seen" bash -c '! cmp -s stream changed'
-run 20 "$SKEL" --clones /nowhere/clones ./kernels
+run 20 "$SKEL" --copies /nowhere/copies ./kernels
 is "$status" 1 "a file that cannot be written"
-like "$err" '/nowhere/clones cannot be written' "is told"
+like "$err" '/nowhere/copies cannot be written' "is told"
 done_testing

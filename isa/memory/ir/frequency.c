@@ -19,7 +19,7 @@ static bool holds(const struct function *f, int32_t loop, uint32_t block)
 }
 
 /* Returns how often the edge to `to` is taken, if block `from` executes `often` times. */
-static uint64_t way(const struct function *f, uint32_t from, uint32_t to, uint64_t often)
+static uint64_t way(const struct function *f, uint32_t from, uint32_t to, uint64_t frequency)
 {
     const struct block *b = &f->blocks[from];
     uint32_t stay = 0;
@@ -27,24 +27,25 @@ static uint64_t way(const struct function *f, uint32_t from, uint32_t to, uint64
         stay += holds(f, b->loop, b->succ[k]);
     uint32_t leave = b->succ_count - stay;
     if (stay == 0 || leave == 0)
-        return often / b->succ_count;
-    return holds(f, b->loop, to) ? often * (TURNS - 1) / TURNS / stay : often / TURNS / leave;
+        return frequency / b->succ_count;
+    return holds(f, b->loop, to) ? frequency * (TURNS - 1) / TURNS / stay
+                                 : frequency / TURNS / leave;
 }
 
-const uint64_t *often_guess(const struct function *f)
+const uint64_t *frequency_estimate(const struct function *f)
 {
-    uint64_t *often = arena_take(f->arena, (f->block_count + 1) * sizeof *often);
+    uint64_t *frequency = arena_take(f->arena, (f->block_count + 1) * sizeof *frequency);
     for (uint32_t k = 0; k < f->order_count; k++) {
         uint32_t block = f->order[k];
         const struct block *b = &f->blocks[block];
         uint64_t sum = k == 0 ? ONCE : 0;
         for (uint32_t n = 0; n < b->pred_count; n++)
             if (f->blocks[b->pred[n]].order < b->order)
-                sum += way(f, b->pred[n], block, often[b->pred[n]]);
+                sum += way(f, b->pred[n], block, frequency[b->pred[n]]);
         bool head = b->loop != SKEL_NONE && f->loops[b->loop].head == block;
         if (head && f->loops[b->loop].depth <= DEEPEST)
             sum *= TURNS;
-        often[block] = sum > MOST ? MOST : sum > TURNS ? sum : TURNS;
+        frequency[block] = sum > MOST ? MOST : sum > TURNS ? sum : TURNS;
     }
-    return often;
+    return frequency;
 }

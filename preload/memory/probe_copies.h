@@ -1,96 +1,96 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instrumented copies of functions in this process (base/format/clone.h), for REGTRACE_MEMORY. For
+ * Instrumented copies of functions in this process (base/format/copy.h), for REGTRACE_MEMORY. For
  * the files of preload/patch/ and preload/memory/. */
-#ifndef REGTRACE_PRELOAD_MEMORY_PROBE_CLONES_H
-#define REGTRACE_PRELOAD_MEMORY_PROBE_CLONES_H
+#ifndef REGTRACE_PRELOAD_MEMORY_PROBE_COPIES_H
+#define REGTRACE_PRELOAD_MEMORY_PROBE_COPIES_H
 
-#include "base/format/clone.h"
+#include "base/format/copy.h"
 #include "base/format/memory.h"
 #include "preload/patch/probe_sites.h"
 
 /* Slots of the calling thread. */
-extern __thread uint64_t clone_slots[CLONE_SLOTS]
+extern __thread uint64_t copy_slots[COPY_SLOTS]
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-bool probe_clones_wanted(void);
+bool probe_copies_wanted(void);
 /* Joins the patterns that select functions of that image into one expression. Returns false if
  * there are none. */
-bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM]);
+bool probe_copies_functions(const struct probe_image *image, char regex[COPY_PATTERN_ROOM]);
 /* If functions of the image are selected, makes their copies and those that begin at sites of
  * alarms, near the image. Not from signal handlers; one call at a time. Returns 0, or -errno with
  * the text. */
-RT_MUST_CHECK int probe_clones_make(const struct probe_image *image,
+RT_MUST_CHECK int probe_copies_make(const struct probe_image *image,
                                     const struct probe_sites *alarms, struct rt_error *e);
 /* Links copies: calls of functions without an alarm at their entry then lead from copy to copy, not
  * through the entry. Call it once the sites are in force, and before threads come to the copies. */
-void probe_clones_link(void);
+void probe_copies_link(void);
 /* If windows may open anywhere, tells the helper that makes mid-function entries about the images,
  * so that the first window need not wait for their decoding. */
-void probe_clones_expect(void);
-bool probe_clones_exist(void);
+void probe_copies_expect(void);
+bool probe_copies_exist(void);
 /* Returns true if libraries are named, since some may be loaded later. */
-bool probe_clones_may_come(void);
+bool probe_copies_may_come(void);
 /* Forgets images that are not loaded any more: other images may take their addresses. */
-void probe_clones_gone(void);
-void probe_clones_forked(void);
+void probe_copies_gone(void);
+void probe_copies_forked(void);
 
 /* Returns the copy of the function that begins there, or NULL. */
-const uint8_t *probe_clone_of(uintptr_t function);
+const uint8_t *probe_copy_of(uintptr_t function);
 /* Returns the copy that begins at the site of an alarm, or else that of the function that begins
  * there. */
-const uint8_t *probe_clone_from(uintptr_t at);
+const uint8_t *probe_copy_from(uintptr_t at);
 /* Returns true if the function of this site is selected, but not recorded from the site on. */
-bool probe_clone_misses(uintptr_t site);
+bool probe_copy_misses(uintptr_t site);
 /* Returns true if the address is in a copy. */
-bool probe_clones_have(uintptr_t at);
+bool probe_copies_have(uintptr_t at);
 /* Returns where the function itself would continue, if a call in a copy returns to `at`; else 0. */
-uintptr_t probe_clone_return(uintptr_t at);
+uintptr_t probe_copy_return(uintptr_t at);
 /* Returns the address of the image that an address in a copy stands for; returns any other address
  * itself. Async-signal-safe. */
-uintptr_t probe_clone_stands_for(uintptr_t at);
+uintptr_t probe_copy_stands_for(uintptr_t at);
 /* Returns where a thread that stands at `at` in a copy may continue in the function itself; 0: it
  * cannot leave there. */
-uintptr_t probe_clone_leave(uintptr_t at);
+uintptr_t probe_copy_leave(uintptr_t at);
 
 /* Mid-function entries: each returns where code that returns to `back`, or stands at `at`,
  * continues in a copy, to be recorded from there on; 0: it cannot. Asks the helper for an unknown
  * entry, also from signal handlers, with signals blocked. */
-uintptr_t probe_clone_behind(uintptr_t back);
-uintptr_t probe_clone_at(uintptr_t at);
+uintptr_t probe_copy_behind(uintptr_t back);
+uintptr_t probe_copy_at(uintptr_t at);
 /* If neither lookup succeeds: returns true if the function is selected, so that the trace is
  * incomplete from here on. */
-bool probe_clone_refused(uintptr_t at, enum clone_question_kind kind);
+bool probe_copy_refused(uintptr_t at, enum copy_question_kind kind);
 /* Returns the entry if it is already known, using general registers alone. Sets *ask if it is
  * unknown and the helper can be asked. */
-uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind, bool *ask);
+uintptr_t probe_copy_known(uintptr_t at, enum copy_question_kind kind, bool *ask);
 
 /* Returns the kind of hook that the address is in: a hook before a return, or one before a jump to
- * CLONE_TARGET, above whose return address lie 128 bytes of the function's red zone. */
-enum probe_clone_hook { PROBE_CLONE_NO_HOOK, PROBE_CLONE_RETURNS, PROBE_CLONE_JUMPS };
-enum probe_clone_hook probe_clone_hook(uintptr_t at);
+ * COPY_TARGET, above whose return address lie 128 bytes of the function's red zone. */
+enum probe_copy_hook { PROBE_COPY_NO_HOOK, PROBE_COPY_RETURNS, PROBE_COPY_JUMPS };
+enum probe_copy_hook probe_copy_hook(uintptr_t at);
 /* If `at` is in the part of a hook that decides by whether a window is open, returns where the hook
  * can begin again, with the same rbx, and with rsp the multiple of 64 below; else, or if a new
  * decision changes nothing, 0. */
-uintptr_t probe_clone_hook_again(uintptr_t at);
+uintptr_t probe_copy_hook_again(uintptr_t at);
 
 /* Stores names of functions that may open windows, as many as there is room for; returns their
  * count. */
-size_t probe_clones_openers(const char **names, size_t room);
+size_t probe_copies_openers(const char **names, size_t room);
 /* Stores, in the same way, the other functions at whose entry an alarm stands. */
-size_t probe_clones_awaited(const char **names, size_t room);
+size_t probe_copies_awaited(const char **names, size_t room);
 
 /* Describes the images and names their skeletons' files; returns how many there are. */
-uint32_t probe_clones_images(struct memory_image *out, uint32_t room);
+uint32_t probe_copies_images(struct memory_image *out, uint32_t room);
 /* Returns the text of an image's skeleton. */
-const char *probe_clones_skeleton(uint32_t image, size_t *bytes);
+const char *probe_copies_skeleton(uint32_t image, size_t *bytes);
 /* Returns the name of the file of further skeletons, in the folder of recordings. */
-const char *probe_clones_late_name(void);
+const char *probe_copies_late_name(void);
 
 /* Code at a function's entry: goes to the copy if the thread wants that, else continues after
  * itself. Changes no registers and no flags. `call`: the function begins with a call, and its
  * return address has been pushed already; the copy pushes it itself. Returns false if the copy is
  * too far away. */
-unsigned probe_clone_dispatch_bytes(bool call);
-RT_MUST_CHECK bool probe_clone_dispatch(uint8_t *at, const uint8_t *clone, bool call);
+unsigned probe_copy_dispatch_bytes(bool call);
+RT_MUST_CHECK bool probe_copy_dispatch(uint8_t *at, const uint8_t *copy, bool call);
 
 #endif

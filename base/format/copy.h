@@ -15,18 +15,18 @@
  *
  * If the file lacks a mid-function entry, the process asks for it at run time (regtrace-skel
  * --serve); the answer is such a file with one mid-function entry. */
-#ifndef REGTRACE_BASE_FORMAT_CLONE_H
-#define REGTRACE_BASE_FORMAT_CLONE_H
+#ifndef REGTRACE_BASE_FORMAT_COPY_H
+#define REGTRACE_BASE_FORMAT_COPY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLONE_PATTERN_ROOM 1024u
-#define CLONE_SITES_MAX 256u
-#define CLONES_MAGIC "rtclone"
-#define CLONES_VERSION 14
+#define COPY_PATTERN_ROOM 1024u
+#define COPY_SITES_MAX 256u
+#define COPIES_MAGIC "rtcopy_"
+#define COPIES_VERSION 14
 
-struct clones_head {
+struct copies_head {
     char magic[8];
     uint32_t version, function_count, late_count;
     uint32_t number_count; /* number of skeletons; some have no copy */
@@ -35,9 +35,9 @@ struct clones_head {
 };
 
 /* One instrumented copy. Each of the three lists is sorted by address. */
-struct clone_function {
+struct copy_function {
     uint64_t address; /* of a mid-function entry after a call: the return address */
-    /* Offset of the copy. A thread comes to a mid-function entry after a call at CLONE_LATE_BEGIN
+    /* Offset of the copy. A thread comes to a mid-function entry after a call at COPY_LATE_BEGIN
      * bytes beyond it, as if the call returned there. */
     uint64_t code;
     uint32_t bytes;  /* length of the copy; 0: the site can have no copy */
@@ -47,45 +47,45 @@ struct clone_function {
     uint32_t zero;
 };
 
-#define CLONE_LATE_BEGIN 1 /* for mid-function entries after a call */
+#define COPY_LATE_BEGIN 1 /* for mid-function entries after a call */
 
-enum clone_fixup_kind {
+enum copy_fixup_kind {
     /* 32-bit distance from the instruction's end, `behind` bytes after the fixup, to address
      * `target` of the image. */
-    CLONE_IMAGE,
-    CLONE_THREAD, /* 32-bit offset of the slot `target` (enum clone_slot) from fs */
+    COPY_IMAGE,
+    COPY_THREAD, /* 32-bit offset of the slot `target` (enum copy_slot) from fs */
     /* 32-bit distance to the hook that mid-function entries call before they return; the return
      * address is on top of the stack. */
-    CLONE_RETURNS,
-    /* 32-bit distance to the hook called before a jump to CLONE_TARGET, which the hook may
+    COPY_RETURNS,
+    /* 32-bit distance to the hook called before a jump to COPY_TARGET, which the hook may
      * change. */
-    CLONE_JUMPS,
+    COPY_JUMPS,
     /* 32-bit distance to the hook that a mid-function entry calls before it leaves for
-     * CLONE_TARGET, within a function. */
-    CLONE_LEAVES,
-    /* 32-bit distance to the hook called before a jump to CLONE_TARGET that no skeleton follows. */
-    CLONE_LOST,
+     * COPY_TARGET, within a function. */
+    COPY_LEAVES,
+    /* 32-bit distance to the hook called before a jump to COPY_TARGET that no skeleton follows. */
+    COPY_LOST,
     /* 32-bit distance to that function of the image, or to its copy, if a call may go there at
      * once. */
-    CLONE_FUNCTION,
+    COPY_FUNCTION,
     /* 32 bits: number of a function in recordings. The code holds the skeleton's number; add the
      * first number of the image. */
-    CLONE_NUMBER,
+    COPY_NUMBER,
 };
 
 /* Slots of each thread, 8 bytes each. */
-enum clone_slot {
-    CLONE_RECORDING, /* address of the next byte of its recording */
-    CLONE_SPILL,     /* contents of registers that the copy uses */
-    CLONE_SPILL_2,
-    CLONE_TARGET, /* target of the next jump */
+enum copy_slot {
+    COPY_RECORDING, /* address of the next byte of its recording */
+    COPY_SPILL,     /* contents of registers that the copy uses */
+    COPY_SPILL_2,
+    COPY_TARGET, /* target of the next jump */
     /* Not 0: functions that the thread enters run as their copies. The code at their entries tests
      * it. */
-    CLONE_ENTER,
-    CLONE_SLOTS,
+    COPY_ENTER,
+    COPY_SLOTS,
 };
 
-struct clone_fixup {
+struct copy_fixup {
     uint64_t target, at;
     uint32_t kind, behind;
 };
@@ -107,44 +107,44 @@ enum skel_token {
 /* From byte `code` of the code on, the copy stands for `address` of the image: for the state before
  * that instruction, or, if a call has returned there, for the state after the call. Sorted by
  * `code`. */
-struct clone_place {
+struct copy_place {
     uint64_t address;
     uint32_t code;
-    uint32_t flags; /* enum clone_place_flag */
+    uint32_t flags; /* enum copy_place_flag */
 };
 
-enum clone_place_flag {
-    CLONE_PLACE_RETURNED = 1, /* a call of the copy returns here */
+enum copy_place_flag {
+    COPY_PLACE_RETURNED = 1, /* a call of the copy returns here */
     /* A thread that stands here may continue in the image instead: all registers that matter have
      * the same contents. */
-    CLONE_PLACE_SAME = 2,
+    COPY_PLACE_SAME = 2,
 };
 
-enum clone_question_kind {
+enum copy_question_kind {
     /* Names the file of image number `image`, its selected functions, and the sites of its alarms.
      * No answer. */
-    CLONE_ASK_IMAGE,
+    COPY_ASK_IMAGE,
     /* Names the file to which the helper appends skeletons; the first skeleton creates it. No
      * answer. */
-    CLONE_ASK_FILE,
-    CLONE_ASK_BEHIND, /* a copy that begins after the call with this return address */
-    CLONE_ASK_AT,     /* a copy that begins at this address, wherever threads come from */
+    COPY_ASK_FILE,
+    COPY_ASK_BEHIND, /* a copy that begins after the call with this return address */
+    COPY_ASK_AT,     /* a copy that begins at this address, wherever threads come from */
 };
 
 /* A process asks one question at a time. An answer of 0 bytes means that the function at the
  * address is not selected. */
-struct clone_question {
+struct copy_question {
     uint32_t kind, image;
     uint64_t address; /* of the image's file */
     /* Number of its skeleton in recordings. The skeleton is written before the answer comes. */
     uint32_t number;
     uint32_t site_count;
     char path[4096];
-    char functions[CLONE_PATTERN_ROOM]; /* extended regular expression for their names */
-    uint64_t sites[CLONE_SITES_MAX];    /* of the image's file */
+    char functions[COPY_PATTERN_ROOM]; /* extended regular expression for their names */
+    uint64_t sites[COPY_SITES_MAX];    /* of the image's file */
 };
 
-struct clone_answer {
+struct copy_answer {
     uint64_t address;
     uint32_t bytes; /* bytes that follow: a file, or a text if `none` is set */
     /* Not 0: the text names the place and says why it can have no copy; it ends in a NUL. */

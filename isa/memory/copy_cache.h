@@ -2,12 +2,12 @@
  * Caches instrumented copies and skeletons in the user's cache (isa/plan/cache.h), with the output
  * about them. Of many processes of a node that want those of one image, one makes them; the others
  * find them, and so does the next run. */
-#ifndef REGTRACE_ISA_MEMORY_KEPT_H
-#define REGTRACE_ISA_MEMORY_KEPT_H
+#ifndef REGTRACE_ISA_MEMORY_COPY_CACHE_H
+#define REGTRACE_ISA_MEMORY_COPY_CACHE_H
 
 #include "isa/plan/cache.h"
 
-struct kept {
+struct copy_cache {
     struct cache cache;
     struct image *image;
     char *key; /* all that they depend on except the image: the options, and this program */
@@ -17,12 +17,12 @@ struct kept {
 };
 
 /* Looks for the copies and the skeleton of `image`. `options` is all else that they depend on.
- * Returns true if they are cached: writes them to the files `clones` and `skeleton`, and repeats
- * the cached output. Returns false if the caller must make them and then call kept_end(). */
-bool kept_begin(struct kept *k, const char *image, const char *options, size_t bytes,
-                const char *clones, const char *skeleton);
-/* Ends what kept_begin() has begun: writes the collected output to standard output. good: caches
- * the contents of the files. */
-void kept_end(struct kept *k, bool good, const char *clones, const char *skeleton);
+ * Returns true if they are cached: writes them to the files `copies` and `skeleton`, and repeats
+ * the cached output. Returns false if the caller must make them and then call copy_cache_end(). */
+bool copy_cache_begin(struct copy_cache *k, const char *image, const char *options, size_t bytes,
+                      const char *copies, const char *skeleton);
+/* Ends what copy_cache_begin() has begun: writes the collected output to standard output. good:
+ * caches the contents of the files. */
+void copy_cache_end(struct copy_cache *k, bool good, const char *copies, const char *skeleton);
 
 #endif

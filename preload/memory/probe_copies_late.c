@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mid-function entries (base/format/clone.h): the names of functions that may open windows, and the
+ * Mid-function entries (base/format/copy.h): the names of functions that may open windows, and the
  * entries that are asked for as the process runs, wherever a window finds a thread. */
-#include "preload/memory/clone_images.h"
+#include "preload/memory/copy_images.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 
 /* From the chains' functions, and from the functions that this library offers to the program. */
-size_t probe_clones_openers(const char **names, size_t room)
+size_t probe_copies_openers(const char **names, size_t room)
 {
     static const char *const own[] = {"MPI_Pcontrol",   "mpi_pcontrol",         "mpi_pcontrol_",
                                       "mpi_pcontrol__", "MPI_PCONTROL",         "mpi_pcontrol_f08_",
@@ -33,7 +33,7 @@ size_t probe_clones_openers(const char **names, size_t room)
     return n;
 }
 
-size_t probe_clones_awaited(const char **names, size_t room)
+size_t probe_copies_awaited(const char **names, size_t room)
 {
     size_t n = 0;
     for (unsigned i = 0; i < ctl_config_alarm_count(process.config) && n < room; i++) {
@@ -60,7 +60,7 @@ static uint8_t *received; /* RECEIVED bytes */
 /* Makes the names of this process's files unique: another process may have the same pid later. */
 static uint64_t born;
 
-const char *probe_clones_late_name(void)
+const char *probe_copies_late_name(void)
 {
     static char name[48];
     static uint32_t of;
@@ -72,9 +72,9 @@ const char *probe_clones_late_name(void)
     return name;
 }
 
-int clones_late_prepare(struct rt_error *e)
+int copies_late_prepare(struct rt_error *e)
 {
-    (void)probe_clones_late_name();
+    (void)probe_copies_late_name();
     return helper.program[0] != '\0' ? 0 : helper_find(&helper, "regtrace-skel", e);
 }
 
@@ -89,8 +89,8 @@ static bool give_up(const char *why)
 static void forget_told(void)
 {
     told = false;
-    for (uint32_t i = 0; i < atomic_load(&clones_image_count); i++)
-        clones_images[i].late.told = false;
+    for (uint32_t i = 0; i < atomic_load(&copies_image_count); i++)
+        copies_images[i].late.told = false;
 }
 
 static bool start(void)
@@ -117,14 +117,14 @@ static bool start(void)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static struct clone_question telling;
+static struct copy_question telling;
 
-static bool tell_image(struct clones_image *m, int ms)
+static bool tell_image(struct copies_image *m, int ms)
 {
     if (m->late.told)
         return true;
-    telling.kind = CLONE_ASK_IMAGE;
-    telling.image = (uint32_t)(m - clones_images);
+    telling.kind = COPY_ASK_IMAGE;
+    telling.image = (uint32_t)(m - copies_images);
     (void)snprintf(telling.path, sizeof telling.path, "%s", m->path);
     (void)snprintf(telling.functions, sizeof telling.functions, "%s", m->functions_meant);
     telling.site_count = m->site_count;
@@ -137,23 +137,23 @@ static bool tell_file(void)
 {
     if (told)
         return true;
-    telling.kind = CLONE_ASK_FILE;
+    telling.kind = COPY_ASK_FILE;
     telling.image = 0;
     int n = snprintf(telling.path, sizeof telling.path, "%s/" MEMORY_FOLDER "/%s", process.dir,
-                     probe_clones_late_name());
+                     probe_copies_late_name());
     told = n > 0 && n < (int)sizeof telling.path &&
            helper_put(&helper, &telling, sizeof telling, ANSWER_MS) == 0;
     return told;
 }
 
-static bool put_question(struct clones_image *m, const struct clone_question *q)
+static bool put_question(struct copies_image *m, const struct copy_question *q)
 {
     return tell_file() && tell_image(m, ANSWER_MS) &&
            helper_put(&helper, q, sizeof *q, ANSWER_MS) == 0;
 }
 
 /* Asks, and receives the answer's bytes in `received`. Returns false if none will come. */
-static bool exchange(struct clones_image *m, const struct clone_question *q, struct clone_answer *a)
+static bool exchange(struct copies_image *m, const struct copy_question *q, struct copy_answer *a)
 {
     if (!put_question(m, q) || helper_get(&helper, a, sizeof *a, ANSWER_MS) != 0 ||
         a->address != q->address || a->bytes > RECEIVED)
@@ -176,10 +176,10 @@ static void say_refused(const char *what)
 
 /* --- putting in ------------------------------------------------------------------------------- */
 
-static void tell_unwinders(const struct clones_image *m, const struct clones_image *file,
+static void tell_unwinders(const struct copies_image *m, const struct copies_image *file,
                            uintptr_t code)
 {
-    const struct clone_place *p = file->places;
+    const struct copy_place *p = file->places;
     uint64_t n = file->head->place_count;
     probe_unwind_late_begin();
     probe_unwind_begin(code, p[0].address + m->bias, false);
@@ -190,11 +190,11 @@ static void tell_unwinders(const struct clones_image *m, const struct clones_ima
     probe_unwind_late_end();
 }
 
-static void add_places(struct clones_image *m, const struct clones_image *file, uintptr_t code)
+static void add_places(struct copies_image *m, const struct copies_image *file, uintptr_t code)
 {
-    struct late_clones *l = &m->late;
+    struct late_copies *l = &m->late;
     for (uint64_t k = 0; k < file->head->place_count; k++) {
-        struct clone_place p = file->places[k];
+        struct copy_place p = file->places[k];
         p.code += (uint32_t)(code - (uintptr_t)m->code);
         l->places[l->place_count++] = p;
     }
@@ -202,15 +202,15 @@ static void add_places(struct clones_image *m, const struct clones_image *file, 
 }
 
 /* Puts in the code of a mid-function entry. Returns where threads enter it; 0: impossible. */
-static uintptr_t put_in(struct clones_image *m, const struct clones_image *file, uint32_t first)
+static uintptr_t put_in(struct copies_image *m, const struct copies_image *file, uint32_t first)
 {
-    struct late_clones *l = &m->late;
+    struct late_copies *l = &m->late;
     uintptr_t code = (uintptr_t)m->code + m->own_bytes + l->code_used;
     uint8_t *bytes = (uint8_t *)(uintptr_t)file->file_code; /* in `received` */
     if (file->head->late_count != 1 || file->head->place_count == 0 ||
         l->code_used + file->head->code_bytes > LATE_CODE ||
         l->place_count + file->head->place_count > LATE_PLACES ||
-        !clones_settle(m, file, bytes, code, first) ||
+        !copies_settle(m, file, bytes, code, first) ||
         !probe_write(code, bytes, file->head->code_bytes))
         return 0;
     l->code_used += (file->head->code_bytes + 15) & ~UINT64_C(15);
@@ -219,7 +219,7 @@ static uintptr_t put_in(struct clones_image *m, const struct clones_image *file,
     return code + file->functions[0].code;
 }
 
-static void say_no_room(const struct clones_image *m, uint64_t address)
+static void say_no_room(const struct copies_image *m, uint64_t address)
 {
     char what[256];
     (void)snprintf(what, sizeof what, "0x%llx of %.160s (there is no room left for copies)",
@@ -227,12 +227,12 @@ static void say_no_room(const struct clones_image *m, uint64_t address)
     say_refused(what);
 }
 
-static uintptr_t make(struct clones_image *m, struct clone_question *q, bool *refused)
+static uintptr_t make(struct copies_image *m, struct copy_question *q, bool *refused)
 {
-    static struct clones_image file;
-    struct clone_answer a;
+    static struct copies_image file;
+    struct copy_answer a;
     *refused = true;
-    q->number = clones_take_numbers(1);
+    q->number = copies_take_numbers(1);
     if (!start())
         return 0;
     if (!exchange(m, q, &a)) {
@@ -245,30 +245,30 @@ static uintptr_t make(struct clones_image *m, struct clone_question *q, bool *re
         received[a.bytes - 1] = '\0';
         say_refused((const char *)received);
     }
-    if (a.none != 0 || a.bytes == 0 || !clones_parse(received, a.bytes, &file))
+    if (a.none != 0 || a.bytes == 0 || !copies_parse(received, a.bytes, &file))
         return 0;
     /* The skeleton and the code that records it come with their final number: add 0. */
     uintptr_t code = put_in(m, &file, 0);
     *refused = code == 0;
     if (code == 0)
         say_no_room(m, q->address);
-    return code != 0 && q->kind == CLONE_ASK_BEHIND ? code + CLONE_LATE_BEGIN : code;
+    return code != 0 && q->kind == COPY_ASK_BEHIND ? code + COPY_LATE_BEGIN : code;
 }
 
-static uintptr_t ask(uintptr_t at, enum clone_question_kind kind)
+static uintptr_t ask(uintptr_t at, enum copy_question_kind kind)
 {
-    static struct clone_question q;
+    static struct copy_question q;
     uintptr_t code = 0;
     bool unknown;
-    struct clones_image *m = clones_image_of(at);
+    struct copies_image *m = copies_image_of(at);
     if (m == NULL || processes_vfork_depth != 0)
         return 0;
     struct probe_locked locked = probe_lock(&asking);
-    code = probe_clone_known(at, kind, &unknown); /* another thread may have asked */
+    code = probe_copy_known(at, kind, &unknown); /* another thread may have asked */
     if (unknown && m->late.slots_used < LATE_MOST && !gone) {
-        struct late_slot *s = clones_late_slot(m, at - m->bias, kind);
-        q = (struct clone_question){
-            .kind = kind, .image = (uint32_t)(m - clones_images), .address = at - m->bias};
+        struct late_slot *s = copies_late_slot(m, at - m->bias, kind);
+        q = (struct copy_question){
+            .kind = kind, .image = (uint32_t)(m - copies_images), .address = at - m->bias};
         code = make(m, &q, &s->refused);
         m->late.slots_used += atomic_load(&s->key) == 0;
         s->code = code;
@@ -279,31 +279,31 @@ static uintptr_t ask(uintptr_t at, enum clone_question_kind kind)
     return code;
 }
 
-static uintptr_t late(uintptr_t at, enum clone_question_kind kind)
+static uintptr_t late(uintptr_t at, enum copy_question_kind kind)
 {
     bool unknown;
-    uintptr_t code = probe_clone_known(at, kind, &unknown);
+    uintptr_t code = probe_copy_known(at, kind, &unknown);
     return unknown ? ask(at, kind) : code;
 }
 
 /* A place that could not be asked for may be in a selected function. */
-bool probe_clone_refused(uintptr_t at, enum clone_question_kind kind)
+bool probe_copy_refused(uintptr_t at, enum copy_question_kind kind)
 {
     bool unknown;
-    const struct clones_image *m = clones_image_of(at);
-    if (m == NULL || probe_clone_known(at, kind, &unknown) != 0)
+    const struct copies_image *m = copies_image_of(at);
+    if (m == NULL || probe_copy_known(at, kind, &unknown) != 0)
         return false;
-    return unknown || clones_late_slot(m, at - m->bias, kind)->refused;
+    return unknown || copies_late_slot(m, at - m->bias, kind)->refused;
 }
 
-uintptr_t probe_clone_behind(uintptr_t back)
+uintptr_t probe_copy_behind(uintptr_t back)
 {
-    return late(back, CLONE_ASK_BEHIND);
+    return late(back, COPY_ASK_BEHIND);
 }
 
-uintptr_t probe_clone_at(uintptr_t at)
+uintptr_t probe_copy_at(uintptr_t at)
 {
-    return late(at, CLONE_ASK_AT);
+    return late(at, COPY_ASK_AT);
 }
 
 /* Returns true if windows may open at any point of a thread. Callers of MPI_Pcontrol, and of the
@@ -319,19 +319,19 @@ static bool opens_anywhere(void)
     return false;
 }
 
-void probe_clones_expect(void)
+void probe_copies_expect(void)
 {
     if (!opens_anywhere() || gone || processes_vfork_depth != 0)
         return;
     struct probe_locked locked = probe_lock(&asking);
-    uint32_t n = atomic_load_explicit(&clones_image_count, memory_order_acquire);
+    uint32_t n = atomic_load_explicit(&copies_image_count, memory_order_acquire);
     bool good = n != 0 && start();
     for (uint32_t k = 0; k < n && good; k++)
-        good = tell_image(&clones_images[k], 0);
+        good = tell_image(&copies_images[k], 0);
     probe_unlock(&asking, locked);
 }
 
-void probe_clones_forked(void)
+void probe_copies_forked(void)
 {
     helper_drop(&helper);
     probe_lock_free(&asking);

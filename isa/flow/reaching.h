@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds where the value of a register at an instruction comes from, on all paths that lead there
  * within a function. */
-#ifndef REGTRACE_ISA_FLOW_WAYS_H
-#define REGTRACE_ISA_FLOW_WAYS_H
+#ifndef REGTRACE_ISA_FLOW_REACHING_H
+#define REGTRACE_ISA_FLOW_REACHING_H
 
 #include "isa/decode/decode.h"
 
 /* The branches and jumps to the instructions of a function. An instruction is also reached from the
  * one before it. */
-struct ways {
+struct reaching {
     const struct code *code;
     ZydisDecoder decoder; /* the decoder of the forms gives no operands */
     /* How many entries of the code's jump_targets and crossings are sorted. */
@@ -22,11 +22,12 @@ struct ways {
 /* Collects the edges of the function as known so far: its branches and tables, and the branches
  * from its parts elsewhere. The caller sets code, decoder, targets and crossings before. Returns
  * false without memory. */
-bool ways_open(struct ways *w, struct code_range *range) RT_MUST_CHECK;
-void ways_close(struct ways *w);
+bool reaching_open(struct reaching *w, struct code_range *range) RT_MUST_CHECK;
+void reaching_close(struct reaching *w);
 /* Adds to `sources` the instructions that have set `reg` before `at`; looks through moves and
  * conditional moves between registers. Returns false if there may be other sources, such as a
  * callee or the function's caller. */
-bool ways_sources(const struct ways *w, uint64_t at, unsigned reg, struct addresses *sources);
+bool reaching_sources(const struct reaching *w, uint64_t at, unsigned reg,
+                      struct addresses *sources);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Opens an image, selects functions in it, and analyses code in mid-function. */
-#include "isa/memory/opened.h"
+#include "isa/memory/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-int opened_open(struct opened *o, const char *path, const char *pattern, struct rt_error *e)
+int session_open(struct session *o, const char *path, const char *pattern, struct rt_error *e)
 {
-    *o = (struct opened){.image = NULL};
+    *o = (struct session){.image = NULL};
     if (pattern != NULL && regcomp(&o->pattern, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
         rt_error_set(e, "%s is no extended regular expression", pattern);
         return -EINVAL;
@@ -17,20 +17,20 @@ int opened_open(struct opened *o, const char *path, const char *pattern, struct 
     o->has_pattern = pattern != NULL;
     o->image = image_open(path, e);
     if (o->image == NULL) {
-        opened_close(o);
+        session_close(o);
         return -ENOENT;
     }
     o->code = code_open(o->image);
     if (o->code == NULL) {
         rt_error_set(e, "no memory left");
-        opened_close(o);
+        session_close(o);
         return -ENOMEM;
     }
     skel_find_claims(o->code, &o->claims);
     return 0;
 }
 
-void opened_close(struct opened *o)
+void session_close(struct session *o)
 {
     free(o->claims.at);
     free(o->sites.at);
@@ -40,10 +40,10 @@ void opened_close(struct opened *o)
         image_close(o->image);
     if (o->has_pattern)
         regfree(&o->pattern);
-    *o = (struct opened){.image = NULL};
+    *o = (struct session){.image = NULL};
 }
 
-bool opened_wants(const struct opened *o, const char *name, uint64_t start)
+bool session_wants(const struct session *o, const char *name, uint64_t start)
 {
     const struct image *m = o->image;
     bool named = false;
@@ -58,7 +58,7 @@ bool opened_wants(const struct opened *o, const char *name, uint64_t start)
     return !named && regexec(&o->pattern, name, 0, NULL, 0) == 0;
 }
 
-const char *opened_name(const struct opened *o, uint64_t start, char unnamed[32])
+const char *session_name(const struct session *o, uint64_t start, char unnamed[32])
 {
     const struct image_symbol *s = graph_symbol_at(o->image, start);
     (void)snprintf(unnamed, 32, "0x%" PRIx64, start);
@@ -66,24 +66,24 @@ const char *opened_name(const struct opened *o, uint64_t start, char unnamed[32]
 }
 
 /* A part that is split off is selected with its function: f.cold holds the landing pads of f. */
-static bool wants_whole(const struct opened *o, const char *name, uint64_t start)
+static bool wants_whole(const struct session *o, const char *name, uint64_t start)
 {
     char whole[512];
     const char *part = strstr(name, ".cold");
     if (part == NULL || !o->has_pattern)
-        return opened_wants(o, name, start);
+        return session_wants(o, name, start);
     (void)snprintf(whole, sizeof whole, "%.*s", (int)(part - name), name);
     return image_name_fits(&o->pattern, whole);
 }
 
-bool opened_watches(const struct opened *o, uint64_t start)
+bool session_watches(const struct session *o, uint64_t start)
 {
     enum { FURTHEST = 16 }; /* bytes; a probe may stand after endbr64 */
     size_t k = code_above(&o->sites, start - 1);
     return k < o->sites.count && o->sites.at[k] <= start + FURTHEST;
 }
 
-static void analyse(const struct opened *o, struct arena *arena, const struct function *late,
+static void analyse(const struct session *o, struct arena *arena, const struct function *late,
                     char name[512], struct function *out)
 {
     uint64_t start = late->start;
@@ -96,13 +96,13 @@ static void analyse(const struct opened *o, struct arena *arena, const struct fu
     out->directs = o->directs;
     out->arena = arena;
     out->name = name;
-    out->cloned = out->late = true;
+    out->copied = out->late = true;
     out->plan = o->plan;
     if (r == NULL || start >= r->end) {
         out->reason = "it belongs to no function";
         return;
     }
-    const char *of = opened_name(o, r->start, unnamed);
+    const char *of = session_name(o, r->start, unnamed);
     (void)snprintf(name, 512, "%.480s+0x%" PRIx64, of, start - r->start);
     out->end = r->end;
     if (!wants_whole(o, of, r->start))
@@ -113,16 +113,16 @@ static void analyse(const struct opened *o, struct arena *arena, const struct fu
         skel_analyse(out);
 }
 
-void opened_late(const struct opened *o, struct arena *arena, uint64_t call, uint64_t start,
-                 char name[512], struct function *out)
+void session_late(const struct session *o, struct arena *arena, uint64_t call, uint64_t start,
+                  char name[512], struct function *out)
 {
     const struct function late = {.call = call, .start = start};
     analyse(o, arena, &late, name, out);
 }
 
 /* Begins after an int3 that the program itself has at the site. */
-void opened_site(const struct opened *o, struct arena *arena, uint64_t site, char name[512],
-                 struct function *out)
+void session_site(const struct session *o, struct arena *arena, uint64_t site, char name[512],
+                  struct function *out)
 {
     enum { INT3 = 0xcc };
     struct instruction i;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Looks instrumented copies up by address, and makes the code that leads into them. */
-#include "preload/memory/clone_images.h"
+#include "preload/memory/copy_images.h"
 
 #include <errno.h>
 #include <string.h>
 
-__thread uint64_t clone_slots[CLONE_SLOTS];
+__thread uint64_t copy_slots[COPY_SLOTS];
 
-struct clones_image clones_images[MEMORY_IMAGES];
-_Atomic uint32_t clones_image_count;
+struct copies_image copies_images[MEMORY_IMAGES];
+_Atomic uint32_t copies_image_count;
 
-bool probe_clones_wanted(void)
+bool probe_copies_wanted(void)
 {
     return process.options.text[OPT_memory][0] != '\0';
 }
 
-bool probe_clones_exist(void)
+bool probe_copies_exist(void)
 {
-    return atomic_load_explicit(&clones_image_count, memory_order_acquire) != 0;
+    return atomic_load_explicit(&copies_image_count, memory_order_acquire) != 0;
 }
 
-bool probe_clones_may_come(void)
+bool probe_copies_may_come(void)
 {
     return strchr(process.options.text[OPT_memory], '@') != NULL;
 }
@@ -29,34 +29,34 @@ bool probe_clones_may_come(void)
 
 #define GENERAL __attribute__((target("general-regs-only")))
 
-GENERAL struct clones_image *clones_image_of(uintptr_t at)
+GENERAL struct copies_image *copies_image_of(uintptr_t at)
 {
-    uint32_t n = atomic_load_explicit(&clones_image_count, memory_order_acquire);
+    uint32_t n = atomic_load_explicit(&copies_image_count, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++)
-        if (at >= clones_images[i].from && at < atomic_load(&clones_images[i].to))
-            return &clones_images[i];
+        if (at >= copies_images[i].from && at < atomic_load(&copies_images[i].to))
+            return &copies_images[i];
     return NULL;
 }
 
 /* Returns the image whose copies lie there. These regions are few, and near each other. */
-static const struct clones_image *owner_of(uintptr_t at)
+static const struct copies_image *owner_of(uintptr_t at)
 {
-    uint32_t n = atomic_load_explicit(&clones_image_count, memory_order_acquire);
+    uint32_t n = atomic_load_explicit(&copies_image_count, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++)
-        if (at - (uintptr_t)clones_images[i].code < clones_images[i].own_bytes + LATE_CODE)
-            return &clones_images[i];
+        if (at - (uintptr_t)copies_images[i].code < copies_images[i].own_bytes + LATE_CODE)
+            return &copies_images[i];
     return NULL;
 }
 
-bool probe_clones_have(uintptr_t at)
+bool probe_copies_have(uintptr_t at)
 {
     return owner_of(at) != NULL;
 }
 
 /* --- functions -------------------------------------------------------------------------------- */
 
-GENERAL static const struct clone_function *find(const struct clone_function *list, size_t count,
-                                                 uint64_t address)
+GENERAL static const struct copy_function *find(const struct copy_function *list, size_t count,
+                                                uint64_t address)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -69,41 +69,41 @@ GENERAL static const struct clone_function *find(const struct clone_function *li
     return low < count && list[low].address == address ? &list[low] : NULL;
 }
 
-const uint8_t *probe_clone_of(uintptr_t function)
+const uint8_t *probe_copy_of(uintptr_t function)
 {
-    const struct clones_image *m = clones_image_of(function);
-    const struct clone_function *f =
+    const struct copies_image *m = copies_image_of(function);
+    const struct copy_function *f =
         m != NULL ? find(m->functions, m->head->function_count, function - m->bias) : NULL;
     return f != NULL ? m->code + f->code : NULL;
 }
 
-static const struct clone_function *site_of(const struct clones_image *m, uintptr_t site)
+static const struct copy_function *site_of(const struct copies_image *m, uintptr_t site)
 {
     return m != NULL ? find(m->functions + m->head->function_count + m->head->late_count,
                             m->head->site_count, site - m->bias)
                      : NULL;
 }
 
-const uint8_t *probe_clone_from(uintptr_t at)
+const uint8_t *probe_copy_from(uintptr_t at)
 {
-    const struct clones_image *m = clones_image_of(at);
-    const struct clone_function *f = site_of(m, at);
-    return f != NULL && f->bytes != 0 ? m->code + f->code : probe_clone_of(at);
+    const struct copies_image *m = copies_image_of(at);
+    const struct copy_function *f = site_of(m, at);
+    return f != NULL && f->bytes != 0 ? m->code + f->code : probe_copy_of(at);
 }
 
-bool probe_clone_misses(uintptr_t site)
+bool probe_copy_misses(uintptr_t site)
 {
-    const struct clone_function *f = site_of(clones_image_of(site), site);
+    const struct copy_function *f = site_of(copies_image_of(site), site);
     return f != NULL && f->bytes == 0;
 }
 
-static GENERAL uint64_t late_key(uint64_t address, enum clone_question_kind kind)
+static GENERAL uint64_t late_key(uint64_t address, enum copy_question_kind kind)
 {
     return address << 2 | (uint64_t)kind;
 }
 
-GENERAL struct late_slot *clones_late_slot(const struct clones_image *m, uint64_t address,
-                                           enum clone_question_kind kind)
+GENERAL struct late_slot *copies_late_slot(const struct copies_image *m, uint64_t address,
+                                           enum copy_question_kind kind)
 {
     uint64_t key = late_key(address, kind);
     size_t i = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (LATE_SLOTS - 1);
@@ -114,19 +114,19 @@ GENERAL struct late_slot *clones_late_slot(const struct clones_image *m, uint64_
     }
 }
 
-GENERAL uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind, bool *ask)
+GENERAL uintptr_t probe_copy_known(uintptr_t at, enum copy_question_kind kind, bool *ask)
 {
-    const struct clones_image *m = clones_image_of(at);
+    const struct copies_image *m = copies_image_of(at);
     *ask = false;
     if (m == NULL)
         return 0;
-    if (kind == CLONE_ASK_BEHIND) {
-        const struct clone_function *f =
+    if (kind == COPY_ASK_BEHIND) {
+        const struct copy_function *f =
             find(m->functions + m->head->function_count, m->head->late_count, at - m->bias);
         if (f != NULL)
-            return (uintptr_t)m->code + f->code + CLONE_LATE_BEGIN;
+            return (uintptr_t)m->code + f->code + COPY_LATE_BEGIN;
     }
-    const struct late_slot *s = clones_late_slot(m, at - m->bias, kind);
+    const struct late_slot *s = copies_late_slot(m, at - m->bias, kind);
     if (atomic_load_explicit(&s->key, memory_order_acquire) != 0 && s->process == process.pid)
         return s->code;
     *ask = true;
@@ -136,7 +136,7 @@ GENERAL uintptr_t probe_clone_known(uintptr_t at, enum clone_question_kind kind,
 /* --- places ----------------------------------------------------------------------------------- */
 
 /* Returns the index of the first place from that byte of the code on. */
-static size_t place_from(const struct clone_place *places, size_t count, uint64_t offset)
+static size_t place_from(const struct copy_place *places, size_t count, uint64_t offset)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -150,7 +150,7 @@ static size_t place_from(const struct clone_place *places, size_t count, uint64_
 }
 
 struct place_list {
-    const struct clone_place *list;
+    const struct copy_place *list;
     size_t count;
     uint64_t offset; /* offset of the address in the code */
     uintptr_t bias;
@@ -158,7 +158,7 @@ struct place_list {
 
 static bool places_of(uintptr_t at, struct place_list *p)
 {
-    const struct clones_image *m = owner_of(at);
+    const struct copies_image *m = owner_of(at);
     if (m == NULL)
         return false;
     uint64_t offset = at - (uintptr_t)m->code;
@@ -172,7 +172,7 @@ static bool places_of(uintptr_t at, struct place_list *p)
     return true;
 }
 
-uintptr_t probe_clone_stands_for(uintptr_t at)
+uintptr_t probe_copy_stands_for(uintptr_t at)
 {
     struct place_list p;
     if (!places_of(at, &p))
@@ -194,14 +194,14 @@ static uintptr_t place_with(uintptr_t at, unsigned flag)
     return 0;
 }
 
-uintptr_t probe_clone_return(uintptr_t at)
+uintptr_t probe_copy_return(uintptr_t at)
 {
-    return place_with(at, CLONE_PLACE_RETURNED);
+    return place_with(at, COPY_PLACE_RETURNED);
 }
 
-uintptr_t probe_clone_leave(uintptr_t at)
+uintptr_t probe_copy_leave(uintptr_t at)
 {
-    return place_with(at, CLONE_PLACE_SAME);
+    return place_with(at, COPY_PLACE_SAME);
 }
 
 /* --- the dispatch ----------------------------------------------------------------------------- */
@@ -213,92 +213,92 @@ static uint8_t *put(uint8_t *to, const void *bytes, size_t n)
 }
 
 /* mov between %rcx and a slot. Opcode 0x89 stores, 0x8b loads. */
-static uint8_t *put_slot(uint8_t *to, uint8_t opcode, enum clone_slot slot)
+static uint8_t *put_slot(uint8_t *to, uint8_t opcode, enum copy_slot slot)
 {
     const uint8_t code[] = {0x64, 0x48, opcode, 0x0c, 0x25};
     int32_t at =
-        (int32_t)((const char *)&clone_slots[slot] - (const char *)__builtin_thread_pointer());
+        (int32_t)((const char *)&copy_slots[slot] - (const char *)__builtin_thread_pointer());
     return put(put(to, code, sizeof code), &at, sizeof at);
 }
 
 enum { STORE = 0x89, LOAD = 0x8b, SLOT = 9, JUMP = 5, DROP = 5 };
 
-unsigned probe_clone_dispatch_bytes(bool call)
+unsigned probe_copy_dispatch_bytes(bool call)
 {
     return 4 * SLOT + 2 + JUMP + (call ? DROP : 0);
 }
 
 /* jrcxz reads no flags, and lea changes none. */
-bool probe_clone_dispatch(uint8_t *at, const uint8_t *clone, bool call)
+bool probe_copy_dispatch(uint8_t *at, const uint8_t *copy, bool call)
 {
     unsigned drop = call ? DROP : 0;
-    int64_t away = clone - (at + 3 * SLOT + 2 + drop + JUMP);
+    int64_t away = copy - (at + 3 * SLOT + 2 + drop + JUMP);
     int32_t distance = (int32_t)away;
     if (distance != away)
         return false;
-    at = put_slot(at, STORE, CLONE_SPILL);
-    at = put_slot(at, LOAD, CLONE_ENTER);
+    at = put_slot(at, STORE, COPY_SPILL);
+    at = put_slot(at, LOAD, COPY_ENTER);
     at = put(at, (const uint8_t[]){0xe3, (uint8_t)(SLOT + drop + JUMP)}, 2); /* jrcxz */
-    at = put_slot(at, LOAD, CLONE_SPILL);
+    at = put_slot(at, LOAD, COPY_SPILL);
     at = put(at, (const uint8_t[]){0x48, 0x8d, 0x64, 0x24, 8}, drop); /* lea 8(%rsp), %rsp */
     at = put(at, (const uint8_t[]){0xe9}, 1);
     at = put(at, &distance, sizeof distance);
-    (void)put_slot(at, LOAD, CLONE_SPILL);
+    (void)put_slot(at, LOAD, COPY_SPILL);
     return true;
 }
 
 #else
 
-int probe_clones_make(const struct probe_image *image, const struct probe_sites *alarms,
+int probe_copies_make(const struct probe_image *image, const struct probe_sites *alarms,
                       struct rt_error *e)
 {
     (void)image;
     (void)alarms;
-    rt_error_set(e, "clones are for x86-64 alone");
+    rt_error_set(e, "copies are for x86-64 alone");
     return -ENOTSUP;
 }
 
-bool probe_clones_functions(const struct probe_image *image, char regex[CLONE_PATTERN_ROOM])
+bool probe_copies_functions(const struct probe_image *image, char regex[COPY_PATTERN_ROOM])
 {
     (void)image;
     (void)regex;
     return false;
 }
 
-void probe_clones_link(void)
+void probe_copies_link(void)
 {
 }
 
-void probe_clones_expect(void)
+void probe_copies_expect(void)
 {
 }
 
-void probe_clones_gone(void)
+void probe_copies_gone(void)
 {
 }
 
-void probe_clones_forked(void)
+void probe_copies_forked(void)
 {
 }
 
-const uint8_t *probe_clone_of(uintptr_t function)
+const uint8_t *probe_copy_of(uintptr_t function)
 {
     (void)function;
     return NULL;
 }
 
-const uint8_t *probe_clone_from(uintptr_t at)
+const uint8_t *probe_copy_from(uintptr_t at)
 {
-    return probe_clone_of(at);
+    return probe_copy_of(at);
 }
 
-bool probe_clone_misses(uintptr_t site)
+bool probe_copy_misses(uintptr_t site)
 {
     (void)site;
     return false;
 }
 
-uintptr_t probe_clone_stands_for(uintptr_t at)
+uintptr_t probe_copy_stands_for(uintptr_t at)
 {
     return at;
 }

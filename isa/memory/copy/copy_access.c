@@ -2,16 +2,16 @@
  * Records addresses in an instrumented copy: computes them before the instruction, from its own
  * operands, without a change of flags. */
 #include "isa/decode/operands.h"
-#include "isa/memory/copy/cloner.h"
+#include "isa/memory/copy/copier.h"
 
-bool cloner_decode(struct cloner *c, const struct instruction *i, struct one *x)
+bool copier_decode(struct copier *c, const struct instruction *i, struct one *x)
 {
     *x = (struct one){.f = c->f, .i = i};
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&c->decoder, i->bytes, i->form.length, &x->z, x->o));
 }
 
 /* Returns the operand of an access, or NULL. An instruction's reads come first (lift.h). */
-static const ZydisDecodedOperand *operand_of(struct cloner *c, struct one *x, uint32_t block,
+static const ZydisDecodedOperand *operand_of(struct copier *c, struct one *x, uint32_t block,
                                              const struct access *a)
 {
     uint32_t before = 0;
@@ -37,7 +37,7 @@ static struct emit_memory memory_of(const struct one *x, const ZydisDecodedOpera
 }
 
 /* Returns the registers that hold values to be recorded next. */
-static uint16_t held(const struct cloner *c)
+static uint16_t held(const struct copier *c)
 {
     uint16_t busy = 0;
     for (unsigned k = 0; k < c->item_count; k++)
@@ -45,7 +45,7 @@ static uint16_t held(const struct cloner *c)
     return busy;
 }
 
-static void put_address(struct cloner *c, const struct one *x, const ZydisDecodedOperand *o,
+static void put_address(struct copier *c, const struct one *x, const ZydisDecodedOperand *o,
                         unsigned t)
 {
     struct emit_memory m = memory_of(x, o);
@@ -63,20 +63,20 @@ static void put_address(struct cloner *c, const struct one *x, const ZydisDecode
     }
 }
 
-static void add_register(struct cloner *c, unsigned reg, uint16_t live)
+static void add_register(struct copier *c, unsigned reg, uint16_t live)
 {
-    cloner_add(c, (struct item){.bytes = 8, .reg = (uint8_t)reg}, live);
+    copier_add(c, (struct item){.bytes = 8, .reg = (uint8_t)reg}, live);
 }
 
-void cloner_record_address(struct cloner *c, const struct access *a, uint32_t block)
+void copier_record_address(struct copier *c, const struct access *a, uint32_t block)
 {
     const struct instruction *i = &c->f->instructions[a->at];
     uint16_t live = live_before(&c->live, block, a->at);
     struct one x;
-    const ZydisDecodedOperand *o = cloner_decode(c, i, &x) ? operand_of(c, &x, block, a) : NULL;
+    const ZydisDecodedOperand *o = copier_decode(c, i, &x) ? operand_of(c, &x, block, a) : NULL;
     if (o == NULL || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN || o->mem.base == ZYDIS_REGISTER_EIP ||
         operands_is_bit_string(&x.z, x.o)) {
-        cloner_refuse(c, "an access of which only the instruction itself knows the address");
+        copier_refuse(c, "an access of which only the instruction itself knows the address");
         return;
     }
     struct emit_memory m = memory_of(&x, o);
@@ -88,24 +88,24 @@ void cloner_record_address(struct cloner *c, const struct access *a, uint32_t bl
         bool spill;
         uint16_t uses = x.z.mnemonic == ZYDIS_MNEMONIC_XLAT ? c->live.uses[a->at] : 0;
         if (c->item_count == GROUP) /* else adding `t` would flush it, when `t` is taken already */
-            cloner_flush(c, live);
-        unsigned t = cloner_take_register(c, live, held(c) | uses, &spill);
+            copier_flush(c, live);
+        unsigned t = copier_take_register(c, live, held(c) | uses, &spill);
         if (spill) {
-            cloner_flush(c, live);
-            emit_slot_store(c->e, CLONE_SPILL_2, t);
+            copier_flush(c, live);
+            emit_slot_store(c->e, COPY_SPILL_2, t);
         }
         put_address(c, &x, o, t);
         add_register(c, t, live);
         if (spill) {
-            cloner_flush(c, live);
-            emit_slot_load(c->e, CLONE_SPILL_2, t);
+            copier_flush(c, live);
+            emit_slot_load(c->e, COPY_SPILL_2, t);
         }
     }
     if (a->repeated)
         add_register(c, RCX, live);
 }
 
-void cloner_record_left(struct cloner *c, uint32_t block, uint32_t at, uint16_t live)
+void copier_record_left(struct copier *c, uint32_t block, uint32_t at, uint16_t live)
 {
     bool ends_early = false;
     MEMBERS_EACH (&c->accesses, block, n) {

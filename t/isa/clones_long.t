@@ -1,4 +1,0 @@
-#!/bin/bash
-# SPDX-License-Identifier: BSD-3-Clause
-# Runs t/isa/clones.t with all compiler options; takes some five minutes.
-SKELETON_LONG=1 exec bash "$(dirname "$0")/clones.t"
