@@ -11,26 +11,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/format/enums.h"
 #include "base/options.h"
 
 /* ---- The vocabulary ---- */
-
-enum ctl_event {
-    CTL_START,
-    CTL_STOP,
-    CTL_PRECOND,
-    CTL_THREADID,
-    CTL_WARMUP_START,
-    CTL_WARMUP_STOP,
-    CTL_PROLOG_START,
-    CTL_PROLOG_STOP,
-    CTL_EPILOG_START,
-    CTL_EPILOG_STOP,
-    CTL_STATS_EMIT,
-    CTL_STATS_RESET,
-    CTL_STATS_EMIT_RESET,
-    CTL_EVENT_COUNT
-};
 
 enum ctl_type {
     CTL_ICOUNT,

@@ -7,19 +7,8 @@
 #include "controller/language.h"
 
 const char *const event_names[] = {
-    [CTL_START] = "start",
-    [CTL_STOP] = "stop",
-    [CTL_PRECOND] = "precond",
-    [CTL_THREADID] = "threadid",
-    [CTL_WARMUP_START] = "warmup-start",
-    [CTL_WARMUP_STOP] = "warmup-stop",
-    [CTL_PROLOG_START] = "prolog-start",
-    [CTL_PROLOG_STOP] = "prolog-stop",
-    [CTL_EPILOG_START] = "epilog-start",
-    [CTL_EPILOG_STOP] = "epilog-stop",
-    [CTL_STATS_EMIT] = "stats-emit",
-    [CTL_STATS_RESET] = "stats-reset",
-    [CTL_STATS_EMIT_RESET] = "stats-emit-reset",
+#define CONTROL_EVENT(name, value, text) [name] = (text),
+#include "base/format/enums.def"
     [CTL_EVENT_COUNT] = NULL,
 };
 

@@ -12,6 +12,7 @@
  * (0) if it was made from one without an identity, by MPI_Comm_idup (which completes later),
  * between worlds, in a spawned world, or without a world. */
 #include "mpi/library.h"
+#include "base/format/event_fields.h"
 #include "mpi/special.h"
 #include "mpi/wrapper.h"
 
@@ -328,8 +329,11 @@ RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_ent
     uint32_t id = new_id(comm);
     atomic_store_explicit(&e->id, id, memory_order_release);
     if (id != COMM_MANY)
-        (void)recorder_emit_long(t, EV_MPI_COMM, id | (uint64_t)e->rank << 32,
-                                 e->size | (uint64_t)parent << 32, more, 1);
+        (void)recorder_emit_long(
+            t, EV_MPI_COMM,
+            EVENT_PUT(EV_MPI_COMM, comm, id) | EVENT_PUT(EV_MPI_COMM, rank, e->rank),
+            EVENT_PUT(EV_MPI_COMM, size, e->size) | EVENT_PUT(EV_MPI_COMM, parent, parent), more,
+            1);
     return id;
 }
 

@@ -144,7 +144,7 @@ class Body:
         call = f"{self.later_name()}({', '.join(self.later_words())})"
         self.after += [f"if (({self.lacks}) && result == 0) {{", f"    facts_later = {call};"]
         if has_comm:
-            self.after.append("    comm_id = (uint32_t)(facts_later >> 48);")
+            self.after.append("    comm_id = (uint32_t)EV_MPI_ENTER_comm(0, facts_later);")
         self.after += ["    if (facts_later == facts)", "        facts_later = 0;", "}"]
 
     def later_name(self):

@@ -7,6 +7,7 @@
 #ifndef REGTRACE_MPI_WRAPPER_H
 #define REGTRACE_MPI_WRAPPER_H
 
+#include "base/format/event_fields.h"
 #include "mpi/abi.h"
 #include "mpi/functions.h" /* generated: MPI_NUMBER_*, MPI_FUNCTIONS */
 #include "mpi/mpi.h"
@@ -230,7 +231,7 @@ static inline bool mpi_some_root(uint32_t root)
 }
 static inline uint64_t mpi_peer_tag(uint32_t peer, uint32_t tag)
 {
-    return peer | (uint64_t)tag << 32;
+    return EVENT_PUT(EV_MPI_ENTER, peer, peer) | EVENT_PUT(EV_MPI_ENTER, tag, tag);
 }
 
 /* Begin and end of a call whose arguments are not recorded. */
@@ -264,8 +265,9 @@ mpi_close_plain(struct recorder_thread *t, unsigned entry, struct mpi_plain call
 /* Events hold 48 bits of bytes; a larger number is recorded as the largest. */
 static inline uint64_t mpi_bytes_comm(uint64_t bytes, uint32_t comm)
 {
-    const uint64_t most = (UINT64_C(1) << 48) - 1;
-    return (bytes < most ? bytes : most) | (uint64_t)comm << 48;
+    const uint64_t most = EV_MPI_ENTER_bytes(0, UINT64_MAX);
+    return EVENT_PUT(EV_MPI_ENTER, bytes, bytes < most ? bytes : most) |
+           EVENT_PUT(EV_MPI_ENTER, comm, comm);
 }
 
 /* Arguments as C values. Fortran arguments are addresses of default integers, or of 64-bit ones
@@ -341,11 +343,11 @@ uint64_t mpi_comm_later(struct recorder_thread *t, uint64_t comm);
  * 0. */
 static inline bool mpi_lacks_comm(uint64_t bytes_comm)
 {
-    return RT_UNLIKELY(bytes_comm >> 48 == 0);
+    return RT_UNLIKELY(EV_MPI_ENTER_comm(0, bytes_comm) == 0);
 }
 static inline bool mpi_lacks_bytes(uint64_t bytes_comm)
 {
-    return RT_UNLIKELY(bytes_comm << 16 == 0);
+    return RT_UNLIKELY(EV_MPI_ENTER_bytes(0, bytes_comm) == 0);
 }
 /* mpi_sum() adds an array over the ranks of comm (wide: 64-bit counts); mpi_own() returns the own
  * rank's element; mpi_sum_types() adds counts times sizes of types. */

@@ -2,6 +2,7 @@
  * Asks the kernel where a thread may run, and emits an event when that has changed. */
 #include "preload/affinity.h"
 
+#include "base/format/event_fields.h"
 #include "base/sys.h"
 
 #include <stdio.h>
@@ -71,7 +72,10 @@ static void emit(struct recorder_thread *t, struct preload_thread *pt, uint64_t 
     while (first < 64 * m->used && !has(m, first))
         first++;
     uint64_t dropped = t->dropped;
-    (void)recorder_emit_long(t, EV_AFFINITY, count | (uint64_t)first << 32, hash, NULL, 0);
+    (void)recorder_emit_long(t, EV_AFFINITY,
+                             EVENT_PUT(EV_AFFINITY, processors, count) |
+                                 EVENT_PUT(EV_AFFINITY, first, first),
+                             hash, NULL, 0);
     if (t->dropped > dropped)
         return;
     pt->affinity = hash;

@@ -383,5 +383,5 @@ __attribute__((constructor)) static void regtrace_constructor(void)
 
 __attribute__((destructor)) static void regtrace_destructor(void)
 {
-    process_finish(CLOSE_END, true);
+    process_finish(RT_WINDOW_PROGRAM_END, true);
 }

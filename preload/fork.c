@@ -132,7 +132,7 @@ void process_before_exec(const char *path)
     (void)recorder_active(t);
     pt->was_recording = t->recording != 0;
     (void)recorder_emit(t, EV_EXEC, stream_string_id(&recorder_stream, path), 0);
-    windows_close_thread(t, CLOSE_EXEC, totals_note(t, pt));
+    windows_close_thread(t, RT_WINDOW_EXEC, totals_note(t, pt));
     atomic_store(&recorder_stream.header->ended, clock_ticks());
     totals_finish();
     recorder_flush(t);

@@ -4,6 +4,7 @@
 #ifndef REGTRACE_PRELOAD_INTERNAL_H
 #define REGTRACE_PRELOAD_INTERNAL_H
 
+#include "base/format/enums.h"
 #include "controller/controller.h"
 #include "pmu/pmu.h"
 #include "preload/count/pace.h"
@@ -94,18 +95,6 @@ struct preload_thread {
     bool sampling_held;
     struct ctl_thread *automaton; /* NULL: the thread is counted but not attached yet */
     void *automaton_memory;
-};
-
-enum window_kind { WINDOW_REGION = 0, WINDOW_WARMUP = 1, WINDOW_PROLOG = 2, WINDOW_EPILOG = 3 };
-
-/* Reasons of EV_WINDOW_CLOSE. */
-enum {
-    CLOSE_ALARM = 0,
-    CLOSE_END = 1,
-    CLOSE_THREAD_END = 2,
-    CLOSE_FORK = 3,
-    CLOSE_EXEC = 4,
-    CLOSE_API = 5
 };
 
 /* Returns the calling thread's state. Starts the recording and attaches the thread if necessary.

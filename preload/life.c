@@ -372,7 +372,7 @@ void thread_finish(void)
         return;
     }
     (void)recorder_active(t);
-    windows_close_thread(t, CLOSE_THREAD_END, totals_note(t, pt));
+    windows_close_thread(t, RT_WINDOW_THREAD_END, totals_note(t, pt));
     uint64_t mask = sys_block_signals();
     parts_thread_ends(t, pt);
     if (pt->automaton != NULL) {
@@ -452,7 +452,7 @@ void process_thread_ends(void)
     if (process.traced && recorder_is_on() && others_live())
         thread_finish();
     else
-        process_finish(CLOSE_END, true);
+        process_finish(RT_WINDOW_PROGRAM_END, true);
 }
 
 void process_finish(unsigned reason, bool wait)

@@ -2,6 +2,7 @@
  * Connects MPI's start and end with the process: confirms the rank, starts the recording, and makes
  * MPI_Pcontrol a trigger. */
 #include "preload/count/counters.h"
+#include "base/format/event_fields.h"
 #include "preload/count/counting.h"
 #include "preload/memory/memory.h"
 #include "preload/window/parts.h"
@@ -45,9 +46,11 @@ void mpi_glue_tell(struct recorder_thread *t)
 {
     const struct stream_header *h = recorder_stream.header;
     if (known.pid == process.pid && known.state == 1 && atomic_exchange(&told, h) != h)
-        (void)recorder_emit(
-            t, EV_MPI_READY, (uint32_t)process.id.rank | (uint64_t)(uint32_t)process.id.size << 32,
-            (uint64_t)(uint32_t)known.thread_level | (uint64_t)(uint32_t)known.abi << 8);
+        (void)recorder_emit(t, EV_MPI_READY,
+                            EVENT_PUT(EV_MPI_READY, rank, process.id.rank) |
+                                EVENT_PUT(EV_MPI_READY, size, process.id.size),
+                            EVENT_PUT(EV_MPI_READY, thread_level, known.thread_level) |
+                                EVENT_PUT(EV_MPI_READY, abi, (uint32_t)known.abi));
 }
 
 static void init_done(int rank, int size, int thread_level, int abi)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Decodes the payload words of events; base/format/event_table.def defines their meaning. */
+ * Decodes the payload words of events, by base/format/event_fields.def. */
 #include "tools/describe.h"
+
+#include "base/format/enums.h"
+#include "base/format/event_fields.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -40,79 +43,9 @@ static void add_string(struct described *d, const struct rt_rank *rank, const ch
     add_text(d, key, rt_rank_string(rank, (uint32_t)id));
 }
 
-/* INT32_MIN: the call has no peer, or no tag. */
-static void add_if_there(struct described *d, const char *key, uint64_t word)
+static const char *named(const char *text)
 {
-    int32_t v = (int32_t)(uint32_t)word;
-    if (v != INT32_MIN)
-        add_int(d, key, v);
-}
-
-static void add_bytes_comm(struct described *d, uint64_t word)
-{
-    add_uint(d, "bytes", word & 0xffffffffffffu);
-    if (word >> 48 != 0)
-        add_uint(d, "comm", word >> 48);
-}
-
-static void describe_enter(struct described *d, const struct rt_event *ev)
-{
-    add_if_there(d, "peer", ev->a);
-    add_if_there(d, "tag", ev->a >> 32);
-    add_bytes_comm(d, ev->b);
-}
-
-static void describe_leave(struct described *d, const struct rt_event *ev)
-{
-    const char *name = event_mpi_name(EVENT_MPI_FUNCTION(ev->code));
-    if (ev->a != 0)
-        add_hex(d, name != NULL && strstr(name, "probe") != NULL ? "message" : "request", ev->a);
-    if (ev->b != 0)
-        add_bytes_comm(d, ev->b);
-}
-
-static void describe_mpi(struct described *d, const struct rt_rank *rank, const struct rt_event *ev)
-{
-    switch (ev->code) {
-    case EV_MPI_COMPLETE:
-        add_hex(d, "request", ev->a);
-        add_if_there(d, "source", ev->b);
-        add_if_there(d, "tag", ev->b >> 32);
-        break;
-    case EV_MPI_BYTES:
-        add_hex(d, "request", ev->a);
-        add_uint(d, "bytes", ev->b);
-        break;
-    case EV_MPI_MESSAGE: add_hex(d, "message", ev->a); break;
-    case EV_MPI_RECEIVE:
-        add_if_there(d, "source", ev->a);
-        add_if_there(d, "tag", ev->a >> 32);
-        add_uint(d, "bytes", ev->b);
-        break;
-    case EV_MPI_STARTED:
-    case EV_MPI_CANCELLED: add_hex(d, "request", ev->a); break;
-    case EV_MPI_COMM:
-        add_uint(d, "comm", (uint32_t)ev->a);
-        add_uint(d, "rank", ev->a >> 32);
-        add_uint(d, "size", (uint32_t)ev->b);
-        add_uint(d, "parent", ev->b >> 32);
-        break;
-    case EV_MPI_PCONTROL:
-        add_int(d, "level", (int32_t)(uint32_t)ev->a);
-        if (ev->b != 0)
-            add_string(d, rank, "name", ev->b);
-        break;
-    default: add_hex(d, "a", ev->a); add_hex(d, "b", ev->b);
-    }
-}
-
-static const char *control_event_name(unsigned event)
-{
-    static const char *const names[] = {
-        "start",       "stop",         "precond",         "threadid",     "warmup-start",
-        "warmup-stop", "prolog-start", "prolog-stop",     "epilog-start", "epilog-stop",
-        "stats-emit",  "stats-reset",  "stats-emit-reset"};
-    return event < sizeof names / sizeof *names ? names[event] : "?";
+    return text != NULL ? text : "?";
 }
 
 static const char *alarm_text(const struct rt_rank *rank, int32_t alarm)
@@ -124,24 +57,29 @@ static const char *alarm_text(const struct rt_rank *rank, int32_t alarm)
     return NULL;
 }
 
-static void describe_fired(struct described *d, const struct rt_rank *rank,
-                           const struct rt_event *ev)
+static void add_alarm(struct described *d, const struct rt_rank *rank, uint64_t alarm)
 {
-    uint64_t alarm = (ev->a >> 8) & 0xffff, flags = ev->a >> 56;
-    add_text(d, "event", control_event_name((unsigned)(ev->a & 0xff)));
-    if (alarm != UINT16_MAX) {
-        add_uint(d, "alarm", alarm);
-        const char *text = alarm_text(rank, (int32_t)alarm);
-        if (text != NULL)
-            add_text(d, "alarm_text", text);
-    }
-    add_uint(d, "tid", (ev->a >> 24) & 0xffffffffu);
-    static const char *const names[] = {"bcast",         "late", "precond", "ignored",
-                                        "default_start", "api",  "closes"};
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if ((flags >> i & 1) != 0)
-            add_uint(d, names[i], 1);
-    add(d, "ip", FIELD_CODE, ev->b);
+    if (alarm == UINT16_MAX)
+        return;
+    add_uint(d, "alarm", alarm);
+    const char *text = alarm_text(rank, (int32_t)alarm);
+    if (text != NULL)
+        add_text(d, "alarm_text", text);
+}
+
+static void add_fired_flags(struct described *d, uint64_t flags)
+{
+    for (uint64_t bit = 1; bit <= flags; bit <<= 1)
+        if ((flags & bit) != 0 && fired_flag_text(bit) != NULL)
+            add_uint(d, fired_flag_text(bit), 1);
+}
+
+static void add_signal(struct described *d, uint64_t signal)
+{
+    const char *name = signal < 65 ? sigabbrev_np((int)signal) : NULL;
+    add_uint(d, "signal", signal);
+    if (name != NULL)
+        add_text(d, "name", name);
 }
 
 /* Adds fields that only the table has, since the event's own words have no room for them. */
@@ -159,137 +97,110 @@ static void describe_fired_row(struct described *d, const struct rt_fired *fired
         add_int(d, "skid", fired->actual - fired->requested);
 }
 
-static const char *memory_end(uint64_t end)
-{
-    static const char *const ends[] = {"with the window", "left by a jump or an exception",
-                                       "no room", "within a function", "never begun"};
-    return end < sizeof ends / sizeof *ends ? ends[end] : "?";
-}
+enum kind {
+    UNSIGNED,
+    UNSIGNED_OR_NONE, /* 0 is not shown */
+    SIGNED,
+    HEXADECIMAL,
+    PEER, /* a signed number; INT32_MIN is not shown: the call has no peer, or no tag */
+    CODE,
+    RETURN_ADDRESS,
+    RETURN_ADDRESS_OR_NONE,
+    STRING,
+    STRING_OR_NONE,
+    ALARM,
+    SIGNAL,
+    CONTROL,
+    FIRED_FLAGS,
+    REASON,
+    MEMORY_ENDS,
+};
 
-static const char *close_reason(uint64_t reason)
-{
-    static const char *const names[] = {"alarm", "end of program", "end of thread",
-                                        "fork",  "exec",           "API"};
-    return reason < 6 ? names[reason] : "?";
-}
+/* The fields of event_fields.def. The rows of all MPI functions have these codes. */
+enum { EV_MPI_ENTER = EVENT_MPI_ENTER(0), EV_MPI_LEAVE = EVENT_MPI_LEAVE(0) };
+static const struct place {
+    uint32_t code;
+    bool b; /* in the word b, not a */
+    uint8_t first, bits;
+    enum kind kind;
+    const char *key;
+} places[] = {
+#define FIELD(event, word, field, first, bits, kind)                                               \
+    {event, #word[0] == 'b', first, bits, kind, #field},
+#define MORE(event, word, field, first, bits)
+#include "base/format/event_fields.def"
+#undef FIELD
+#undef MORE
+};
 
-static void describe_own(struct described *d, const struct rt_rank *rank, const struct rt_event *ev)
+static void add_number(struct described *d, const struct place *p, uint64_t v)
 {
-    switch (ev->code) {
-    case EV_FIRED: describe_fired(d, rank, ev); break;
-    case EV_WINDOW_OPEN:
-        add_uint(d, "ordinal", (uint32_t)ev->a);
-        add_uint(d, "bcast", ev->a >> 32 & 1);
-        add_uint(d, "firing", ev->a >> 33 & 1);
-        add_uint(d, "late_ticks", ev->b);
-        break;
-    case EV_WINDOW_CLOSE:
-        add_uint(d, "ordinal", (uint32_t)ev->a);
-        add_text(d, "reason", close_reason(ev->a >> 32));
-        add_uint(d, "late_ticks", ev->b);
-        break;
-    case EV_DROPPED:
-        add_uint(d, "events", ev->a);
-        add_uint(d, "ticks", ev->b);
-        break;
-    case EV_WAITED: add_uint(d, "ticks", ev->a); break;
-    case EV_FORK: add_uint(d, "pid", ev->a); break;
-    case EV_EXEC: add_string(d, rank, "path", ev->a); break;
-    case EV_IMAGE:
-        add_string(d, rank, "path", ev->a);
-        add_hex(d, "base", ev->b);
-        break;
-    case EV_AFFINITY:
-        add_uint(d, "processors", (uint32_t)ev->a);
-        add_uint(d, "first", ev->a >> 32);
-        add_hex(d, "sum", ev->b);
-        break;
-    case EV_MEMORY:
-        add_uint(d, "bytes", ev->a);
-        add_text(d, "end", memory_end(ev->b));
-        break;
-    case EV_INTERRUPTED: add_uint(d, "calls", ev->a); break;
-    case EV_MPI_READY:
-        add_int(d, "rank", (int32_t)(uint32_t)ev->a);
-        add_uint(d, "size", ev->a >> 32);
-        add_uint(d, "thread_level", ev->b & 0xff);
-        add_uint(d, "abi", ev->b >> 8);
-        break;
-    default: break;
+    int64_t number = (int64_t)(v << (64 - p->bits)) >> (64 - p->bits);
+    switch (p->kind) {
+    case UNSIGNED_OR_NONE:
+        if (v == 0)
+            break;
+        __attribute__((fallthrough));
+    case UNSIGNED: add_uint(d, p->key, v); break;
+    case PEER:
+        if (number == INT32_MIN)
+            break;
+        __attribute__((fallthrough));
+    case SIGNED: add_int(d, p->key, number); break;
+    case RETURN_ADDRESS_OR_NONE:
+        if (v == 0)
+            break;
+        __attribute__((fallthrough));
+    case RETURN_ADDRESS: add(d, p->key, FIELD_RETURN, v); break;
+    case CODE: add(d, p->key, FIELD_CODE, v); break;
+    default: add_hex(d, p->key, v);
     }
 }
 
-static void describe_samples(struct described *d, const struct rt_rank *rank,
-                             const struct rt_event *ev)
+static void add_field(struct described *d, const struct rt_rank *rank, const struct place *p,
+                      uint64_t v)
 {
-    switch (ev->code) {
-    case EV_SAMPLE:
-        add(d, "ip", FIELD_CODE, ev->a);
-        add_uint(d, "periods", (uint32_t)ev->b);
-        add_uint(d, "callers", ev->b >> 32);
-        break;
-    case EV_COUNTER:
-    case EV_MPI_COUNTER:
-    case EV_STATS_COUNTER:
-        add_string(d, rank, "event", ev->a);
-        add_uint(d, "count", ev->b);
-        add_uint(d, "running_per_mille", ev->a >> 32);
-        break;
-    case EV_SAMPLE_CALLERS:
-        add(d, "caller", FIELD_RETURN, ev->a);
-        if (ev->b != 0)
-            add(d, "next", FIELD_RETURN, ev->b);
-        break;
-    default: add_hex(d, "a", ev->a); add_hex(d, "b", ev->b);
+    switch (p->kind) {
+    case STRING_OR_NONE:
+        if (v == 0)
+            break;
+        __attribute__((fallthrough));
+    case STRING: add_string(d, rank, p->key, v); break;
+    case ALARM: add_alarm(d, rank, v); break;
+    case SIGNAL: add_signal(d, v); break;
+    case CONTROL: add_text(d, p->key, named(control_event_text(v))); break;
+    case FIRED_FLAGS: add_fired_flags(d, v); break;
+    case REASON: add_text(d, p->key, named(window_reason_text(v))); break;
+    case MEMORY_ENDS: add_text(d, p->key, named(memory_end_text(v))); break;
+    default: add_number(d, p, v);
     }
 }
 
-static void describe_marks(struct described *d, const struct rt_rank *rank,
-                           const struct rt_event *ev)
+/* Adds the fields that the code has in event_fields.def; returns whether it has any. */
+static bool add_fields(struct described *d, const struct rt_rank *rank, uint32_t code,
+                       const struct rt_event *ev)
 {
-    switch (ev->code) {
-    case EV_REGION_BEGIN:
-    case EV_REGION_END: add_string(d, rank, "region", ev->a); break;
-    case EV_MARK_TYPE:
-        add_uint(d, "type", (uint32_t)ev->a);
-        add_uint(d, "flags", ev->a >> 32);
-        add_string(d, rank, "title", ev->b);
-        break;
-    case EV_MARK_LABEL:
-        add_uint(d, "type", (uint32_t)ev->a);
-        add_string(d, rank, "label", ev->a >> 32);
-        add_int(d, "value", (int64_t)ev->b);
-        break;
-    case EV_MARK_PUSH:
-    case EV_MARK_POP:
-    case EV_MARK_SET:
-        add_uint(d, "type", ev->a);
-        add_int(d, "value", (int64_t)ev->b);
-        break;
-    case EV_SIGNAL_ENTER:
-    case EV_SIGNAL_LEAVE: {
-        const char *name = ev->a < 65 ? sigabbrev_np((int)ev->a) : NULL;
-        add_uint(d, "signal", ev->a);
-        if (name != NULL)
-            add_text(d, "name", name);
-        if (ev->code == EV_SIGNAL_ENTER)
-            add(d, "ip", FIELD_CODE, ev->b);
-        break;
+    bool any = false;
+    for (const struct place *p = places; p < places + sizeof places / sizeof *places; p++) {
+        if (p->code != code)
+            continue;
+        add_field(d, rank, p, (p->b ? ev->b : ev->a) >> p->first & EVENT_MASK(p->bits));
+        any = true;
     }
-    case EV_FUNCTION_ENTER:
-    case EV_FUNCTION_LEAVE:
-        add(d, "address", FIELD_CODE, ev->a);
-        add(d, "call_site", FIELD_RETURN, ev->b);
-        break;
-    case EV_THREADID:
-    case EV_STATS_EMIT:
-    case EV_STATS_RESET:
-    case EV_STATS_EMIT_RESET:
-        add_uint(d, "alarm", ev->a);
-        add_uint(d, "tid", ev->b);
-        break;
-    default: add_hex(d, "a", ev->a); add_hex(d, "b", ev->b);
-    }
+    return any;
+}
+
+static void describe_leave(struct described *d, const struct rt_event *ev)
+{
+    const char *name = event_mpi_name(EVENT_MPI_FUNCTION(ev->code));
+    if (ev->a != 0)
+        add_hex(d, name != NULL && strstr(name, "probe") != NULL ? "message" : "request",
+                EVENT_GET(ev, EV_MPI_LEAVE, request));
+    if (ev->b == 0)
+        return;
+    add_uint(d, "bytes", EVENT_GET(ev, EV_MPI_LEAVE, bytes));
+    if (EVENT_GET(ev, EV_MPI_LEAVE, comm) != 0)
+        add_uint(d, "comm", EVENT_GET(ev, EV_MPI_LEAVE, comm));
 }
 
 void event_describe(struct described *d, const struct rt_rank *rank, const struct rt_event *ev,
@@ -298,18 +209,15 @@ void event_describe(struct described *d, const struct rt_rank *rank, const struc
     d->count = 0;
     d->label = "";
     d->name = rt_rank_function(rank, ev->code, &d->label);
-    if (EVENT_IS_MPI_ENTER(ev->code))
-        describe_enter(d, ev);
-    else if (EVENT_IS_MPI_LEAVE(ev->code))
+    if (EVENT_IS_MPI_LEAVE(ev->code)) {
         describe_leave(d, ev);
-    else if (EVENT_MODEL(ev->code) == 'M')
-        describe_mpi(d, rank, ev);
-    else if (EVENT_MODEL(ev->code) == 'R')
-        describe_own(d, rank, ev);
-    else if (EVENT_MODEL(ev->code) == 'P')
-        describe_samples(d, rank, ev);
-    else
-        describe_marks(d, rank, ev);
+    } else {
+        uint32_t code = EVENT_IS_MPI_ENTER(ev->code) ? (uint32_t)EV_MPI_ENTER : ev->code;
+        if (!add_fields(d, rank, code, ev) && EVENT_MODEL(ev->code) != 'R') {
+            add_hex(d, "a", ev->a);
+            add_hex(d, "b", ev->b);
+        }
+    }
     if (ev->code == EV_FIRED && fired != NULL)
         describe_fired_row(d, fired);
 }

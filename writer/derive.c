@@ -3,14 +3,13 @@
  * losses. */
 #include "writer/drain.h"
 
+#include "base/format/event_fields.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ALARM_NONE 0xffffu
-
-/* Bits of rt_fired.flags. */
-enum { FIRED_API = 32, FIRED_CLOSES = 64 };
 
 static int32_t alarm_number(uint64_t v)
 {
@@ -59,14 +58,14 @@ static int add_fired(struct drain *d, const struct rt_event *e, const struct eve
         .row = row,
         .clock = e->clock,
         .thread = e->thread,
-        .alarm = alarm_number((e->a >> 8) & 0xffff),
-        .event = (uint32_t)(e->a & 0xff),
-        .flags = (uint32_t)(e->a >> 56),
+        .alarm = alarm_number(EVENT_GET(e, EV_FIRED, alarm)),
+        .event = (uint32_t)EVENT_GET(e, EV_FIRED, event),
+        .flags = (uint32_t)EVENT_GET(e, EV_FIRED, flags),
         .window = e->window,
-        .ip = e->b,
-        .requested = more != NULL ? icount(more->clock) : RT_NULL,
-        .actual = more != NULL ? icount(more->a) : RT_NULL,
-        .pass = more != NULL ? more->b : 0,
+        .ip = EVENT_GET(e, EV_FIRED, ip),
+        .requested = more != NULL ? icount(EVENT_GET_MORE(more, EV_FIRED, requested)) : RT_NULL,
+        .actual = more != NULL ? icount(EVENT_GET_MORE(more, EV_FIRED, actual)) : RT_NULL,
+        .pass = more != NULL ? EVENT_GET_MORE(more, EV_FIRED, pass) : 0,
     };
     f.chain = chain_of(d, f.alarm);
     int rc = drain_note_close(d, &f);
@@ -103,18 +102,21 @@ static int open_window(struct drain *d, const struct rt_event *e, const struct e
         .open_row = row,
         .close_row = RT_NO_ROW,
         .start_clock = e->clock,
-        .start_icount = more != NULL ? icount(more->a) : RT_NULL,
-        .start_requested = more != NULL ? icount(more->clock) : RT_NULL,
+        .start_icount =
+            more != NULL ? icount(EVENT_GET_MORE(more, EV_WINDOW_OPEN, actual)) : RT_NULL,
+        .start_requested =
+            more != NULL ? icount(EVENT_GET_MORE(more, EV_WINDOW_OPEN, requested)) : RT_NULL,
         .stop_icount = RT_NULL,
         .stop_requested = RT_NULL,
-        .start_late = e->b,
-        .ordinal = (int32_t)(uint32_t)e->a,
+        .start_late = EVENT_GET(e, EV_WINDOW_OPEN, late_ticks),
+        .ordinal = (int32_t)EVENT_GET(e, EV_WINDOW_OPEN, ordinal),
         .thread = e->thread,
-        .start_alarm = more != NULL ? alarm_number(more->b & 0xffff) : RT_NO_ALARM,
+        .start_alarm =
+            more != NULL ? alarm_number(EVENT_GET_MORE(more, EV_WINDOW_OPEN, alarm)) : RT_NO_ALARM,
         .stop_alarm = RT_NO_ALARM,
-        .kind = (uint16_t)(more != NULL ? more->b >> 16 : 0),
-        .bcast = (uint8_t)((e->a >> 32) & 1),
-        .firing = (uint8_t)((e->a >> 33) & 1),
+        .kind = (uint16_t)(more != NULL ? EVENT_GET_MORE(more, EV_WINDOW_OPEN, kind) : 0),
+        .bcast = (uint8_t)EVENT_GET(e, EV_WINDOW_OPEN, bcast),
+        .firing = (uint8_t)EVENT_GET(e, EV_WINDOW_OPEN, firing),
         .reason = RT_WINDOW_OPEN,
     };
     w.chain = chain_of(d, w.start_alarm);
@@ -131,17 +133,18 @@ static int open_window(struct drain *d, const struct rt_event *e, const struct e
 static int close_window(struct drain *d, const struct rt_event *e, const struct event_slot *more,
                         uint64_t row)
 {
-    struct open_window *o = find_open(d, e->thread, (int32_t)(uint32_t)e->a);
+    struct open_window *o =
+        find_open(d, e->thread, (int32_t)EVENT_GET(e, EV_WINDOW_CLOSE, ordinal));
     if (o == NULL)
         return 0; /* its opening was dropped: the event itself is in /events */
     o->w.close_row = row;
     o->w.stop_clock = e->clock;
-    o->w.stop_late = e->b;
-    o->w.reason = (uint8_t)(e->a >> 32);
+    o->w.stop_late = EVENT_GET(e, EV_WINDOW_CLOSE, late_ticks);
+    o->w.reason = (uint8_t)EVENT_GET(e, EV_WINDOW_CLOSE, reason);
     if (more != NULL) {
-        o->w.stop_requested = icount(more->clock);
-        o->w.stop_icount = icount(more->a);
-        o->w.stop_alarm = alarm_number(more->b & 0xffff);
+        o->w.stop_requested = icount(EVENT_GET_MORE(more, EV_WINDOW_CLOSE, requested));
+        o->w.stop_icount = icount(EVENT_GET_MORE(more, EV_WINDOW_CLOSE, actual));
+        o->w.stop_alarm = alarm_number(EVENT_GET_MORE(more, EV_WINDOW_CLOSE, alarm));
     }
     int rc = table_update(&d->file->tables[SCHEMA_WINDOWS], o->row, &o->w);
     *o = d->open[--d->open_count];
@@ -151,7 +154,7 @@ static int close_window(struct drain *d, const struct rt_event *e, const struct 
 void drain_follow_window(struct drain *d, struct drain_chunk *c, const struct rt_event *event)
 {
     if (event->code == EV_WINDOW_OPEN)
-        c->window = (int32_t)(uint32_t)event->a;
+        c->window = (int32_t)EVENT_GET(event, EV_WINDOW_OPEN, ordinal);
     if (event->code != EV_WINDOW_CLOSE)
         return;
     /* Windows of other kinds (warm-up ...) may enclose the one that ended: the greatest ordinal of
@@ -159,7 +162,8 @@ void drain_follow_window(struct drain *d, struct drain_chunk *c, const struct rt
     c->window = STREAM_NO_WINDOW;
     for (size_t i = 0; i < d->open_count; i++)
         if (d->open[i].w.thread == event->thread &&
-            d->open[i].w.ordinal != (int32_t)(uint32_t)event->a && d->open[i].w.ordinal > c->window)
+            d->open[i].w.ordinal != (int32_t)EVENT_GET(event, EV_WINDOW_CLOSE, ordinal) &&
+            d->open[i].w.ordinal > c->window)
             c->window = d->open[i].w.ordinal;
 }
 
@@ -167,12 +171,13 @@ static int add_comm(struct drain *d, const struct rt_event *e, const struct even
                     uint64_t row)
 {
     struct rt_comm c = {.row = row,
-                        .id = (uint32_t)e->a,
-                        .rank = (uint32_t)(e->a >> 32),
-                        .size = (uint32_t)e->b,
-                        .parent = (uint32_t)(e->b >> 32),
-                        .identity = more != NULL ? more->clock : 0,
-                        .sides = more != NULL ? (uint32_t)more->a : 0};
+                        .id = (uint32_t)EVENT_GET(e, EV_MPI_COMM, comm),
+                        .rank = (uint32_t)EVENT_GET(e, EV_MPI_COMM, rank),
+                        .size = (uint32_t)EVENT_GET(e, EV_MPI_COMM, size),
+                        .parent = (uint32_t)EVENT_GET(e, EV_MPI_COMM, parent),
+                        .identity = more != NULL ? EVENT_GET_MORE(more, EV_MPI_COMM, identity) : 0,
+                        .sides =
+                            more != NULL ? (uint32_t)EVENT_GET_MORE(more, EV_MPI_COMM, sides) : 0};
     return table_append(&d->file->tables[SCHEMA_COMMS], &c, 1);
 }
 
@@ -181,9 +186,10 @@ static int add_map(struct drain *d, const struct rt_event *e, const struct event
 {
     struct rt_map m = {.row = row,
                        .clock = e->clock,
-                       .base = e->b,
-                       .path = (uint32_t)e->a,
-                       .build_id = more != NULL ? (uint32_t)more->clock : 0};
+                       .base = EVENT_GET(e, EV_IMAGE, base),
+                       .path = (uint32_t)EVENT_GET(e, EV_IMAGE, path),
+                       .build_id =
+                           more != NULL ? (uint32_t)EVENT_GET_MORE(more, EV_IMAGE, build_id) : 0};
     int rc = d->values != NULL ? values_add_image(d->values, &m) : 0;
     return rc != 0 ? rc : table_append(&d->file->tables[SCHEMA_MAPS], &m, 1);
 }
@@ -199,8 +205,8 @@ int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
     case EV_WINDOW_OPEN: rc = open_window(d, e, first, row); break;
     case EV_WINDOW_CLOSE: rc = close_window(d, e, first, row); break;
     case EV_DROPPED:
-        t->dropped_reported += e->a;
-        rc = drain_add_loss(d, RT_LOSS_DROPPED, e->thread, e->a);
+        t->dropped_reported += EVENT_GET(e, EV_DROPPED, events);
+        rc = drain_add_loss(d, RT_LOSS_DROPPED, e->thread, EVENT_GET(e, EV_DROPPED, events));
         break;
     case EV_IMAGE: rc = add_map(d, e, first, row); break;
     case EV_MPI_COMM: rc = add_comm(d, e, first, row); break;

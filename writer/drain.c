@@ -3,6 +3,7 @@
  * are stored. */
 #include "writer/drain.h"
 
+#include "base/format/event_fields.h"
 #include "base/log.h"
 #include "base/sys.h"
 
@@ -245,7 +246,7 @@ static int take_record(struct taking *k, uint32_t i, uint64_t head)
         .b = s->b,
     };
     if (e.code == EV_WINDOW_OPEN)
-        e.window = (int32_t)(uint32_t)e.a;
+        e.window = (int32_t)EVENT_GET(&e, EV_WINDOW_OPEN, ordinal);
     if (k->d->values != NULL && values_is_record(e.code)) {
         if (k->d->discard) {
             k->t->unstored++;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format/enums.h"
 #include "base/format/event.h"
 #include "writer/results.h"
 
@@ -51,20 +52,6 @@ struct rt_fired {
     uint64_t ip;
     int64_t requested, actual; /* absolute icounts of the thread, or RT_NULL */
     uint64_t pass;             /* of the chain, from 0 */
-};
-
-enum rt_window_reason {
-    RT_WINDOW_ALARM = 0,
-    RT_WINDOW_PROGRAM_END = 1,
-    RT_WINDOW_THREAD_END = 2,
-    RT_WINDOW_FORK = 3,
-    RT_WINDOW_EXEC = 4,
-    RT_WINDOW_API = 5,
-    /* The process exited, or called exec, before the thread recorded the end. */
-    RT_WINDOW_EXITED = 252,
-    RT_WINDOW_LIMIT = 253,  /* the file reached its size limit: RT_END_CUT */
-    RT_WINDOW_KILLED = 254, /* the process was killed with the window open: RT_END_CUT */
-    RT_WINDOW_OPEN = 255,   /* still open */
 };
 
 /* Values of rt_window.truncated: how the end is known. Only windows with RT_END_RECORDED have a
@@ -141,20 +128,6 @@ struct rt_alarm {
     char event[20];
     char type[20];
     char text[256]; /* as written in the chain */
-};
-
-enum rt_loss_kind {
-    RT_LOSS_DROPPED = 1,    /* the stream was full: the thread dropped events */
-    RT_LOSS_INCOMPLETE = 2, /* slots never filled: the thread died while it recorded */
-    RT_LOSS_UNTHREADED = 3, /* events of threads beyond the thread table */
-    RT_LOSS_STRINGS = 4,    /* texts that did not fit into the string table */
-    /* Chunks with an unusable header, and chunks that are missing in a thread's sequence. The count
-     * is in chunks. */
-    RT_LOSS_CHUNKS = 5,
-    RT_LOSS_STREAM_GONE = 6, /* recovered without the stream (rebooted node): unknown, 0 */
-    /* The writer did not store events any more: the file had reached its size limit (see
-     * end_reason). */
-    RT_LOSS_STORAGE = 7,
 };
 
 /* /losses: events that are not in this file. The writer adds a row of kind RT_LOSS_DROPPED for each

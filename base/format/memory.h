@@ -15,6 +15,8 @@
 #ifndef REGTRACE_BASE_FORMAT_MEMORY_H
 #define REGTRACE_BASE_FORMAT_MEMORY_H
 
+#include "base/format/enums.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,16 +61,6 @@ struct memory_head {
     struct memory_image images[MEMORY_IMAGES];
 };
 _Static_assert(sizeof(struct memory_head) <= MEMORY_PAGE, "the head is a page");
-
-enum memory_end {
-    MEMORY_CLOSED,  /* ended with its window */
-    MEMORY_JUMPED,  /* longjmp(3) or an exception left functions that were being recorded */
-    MEMORY_NO_ROOM, /* the file could not grow */
-    /* Ended with its window, within a function: its accesses since its last recorded byte are
-     * missing. */
-    MEMORY_AMID,
-    MEMORY_NEVER, /* in EV_MEMORY alone: there is no segment */
-};
 
 struct memory_stretch {
     uint32_t magic;

@@ -3,6 +3,7 @@
  * two readings. */
 #include "preload/count/counters.h"
 
+#include "base/format/event_fields.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/libc/images.h"
@@ -65,7 +66,9 @@ static void emit(struct recorder_thread *t, const struct preload_thread *pt, uin
         uint32_t per_mille;
         uint64_t n = pmu_counters_between(&set, &pt->counters, i, from, now, &per_mille);
         (void)recorder_emit(
-            t, code, stream_string_id(&recorder_stream, set.name[i]) | (uint64_t)per_mille << 32,
+            t, code,
+            EVENT_PUT(EV_COUNTER, event, stream_string_id(&recorder_stream, set.name[i])) |
+                EVENT_PUT(EV_COUNTER, running_per_mille, per_mille),
             n);
     }
 }

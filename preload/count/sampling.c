@@ -3,6 +3,7 @@
  * its callers by frame pointers if they are wanted. Values (preload/values/values.h) have their own
  * sampler, by the same rules. */
 #include "preload/memory/memory.h"
+#include "base/format/event_fields.h"
 #include "preload/memory/probe_copies.h"
 #include "preload/count/sampling.h"
 
@@ -226,7 +227,8 @@ static void record_place(struct recorder_thread *t, uint32_t weight, const void 
     uint32_t most = (uint32_t)process.options.number[OPT_sample_depth];
     uint32_t n = most != 0 ? walk(context, callers, most) : 0;
     callers[n] = 0;
-    (void)recorder_emit(t, EV_SAMPLE, signals_ip_of(context), weight | (uint64_t)n << 32);
+    (void)recorder_emit(t, EV_SAMPLE, signals_ip_of(context),
+                        EVENT_PUT(EV_SAMPLE, periods, weight) | EVENT_PUT(EV_SAMPLE, callers, n));
     for (uint32_t i = 0; i < n; i += 2)
         (void)recorder_emit(t, EV_SAMPLE_CALLERS, probe_copy_stands_for(callers[i]),
                             probe_copy_stands_for(callers[i + 1]));

@@ -298,7 +298,7 @@ static void end_now(void)
     /* Makes no system call if nothing was recorded: the program may have forbidden itself all but
      * this exit. */
     if (processes_vfork_depth == 0 && atomic_load(&process_start_state) != 0)
-        process_finish(CLOSE_END, true); /* checks the pid itself */
+        process_finish(RT_WINDOW_PROGRAM_END, true); /* checks the pid itself */
 }
 
 PRELOAD_EXPORT void _exit(int status)

@@ -2,6 +2,7 @@
  * Records the event of a fired alarm or of a call of our API, and opens or closes the windows that
  * it asks for. */
 #include "preload/affinity.h"
+#include "base/format/event_fields.h"
 #include "preload/count/counters.h"
 #include "preload/window/windows.h"
 
@@ -30,11 +31,11 @@ struct recorded {
 
 static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, struct recorded how)
 {
-    uint64_t flags = (uint64_t)f->bcast | (uint64_t)f->late << 1 | (uint64_t)f->precond << 2 |
-                     (uint64_t)how.ignored << 3 | (uint64_t)f->default_start << 4 |
-                     (uint64_t)how.api << 5 | (uint64_t)how.closes << 6;
-    uint64_t a =
-        (uint64_t)f->event | (uint64_t)f->alarm << 8 | (uint64_t)f->tid << 24 | flags << 56;
+    unsigned flags = f->bcast * FIRED_BCAST | f->late * FIRED_LATE | f->precond * FIRED_PRECOND |
+                     how.ignored * FIRED_IGNORED | f->default_start * FIRED_DEFAULT_START |
+                     how.api * FIRED_API | how.closes * FIRED_CLOSES;
+    uint64_t a = EVENT_PUT(EV_FIRED, event, f->event) | EVENT_PUT(EV_FIRED, alarm, f->alarm) |
+                 EVENT_PUT(EV_FIRED, tid, f->tid) | EVENT_PUT(EV_FIRED, flags, flags);
     uint64_t more[3] = {f->requested, f->moment.icount, f->phase != 0 ? f->phase : f->pass};
     (void)recorder_emit_long(t, EV_FIRED, a, f->moment.ip, more, 1);
     struct stream_header *h = recorder_stream.header;
@@ -78,7 +79,7 @@ static void fired_on_thread(void *p)
                             .actual = f->moment.icount,
                             .alarm = f->alarm,
                             .kind = (uint8_t)(kind < 0 ? 0 : kind),
-                            .reason = api ? CLOSE_API : CLOSE_ALARM};
+                            .reason = api ? RT_WINDOW_API : RT_WINDOW_ALARM};
     bool ignored =
         kind >= 0 && !f->default_start && windows_would_ignore(t, pt, start, bcast, e.kind);
     bool closes = kind >= 0 && !ignored && bcast && !f->default_start &&

@@ -3,6 +3,7 @@
  * child of fork, which has its own file. */
 #include "preload/window/marks.h"
 
+#include "base/format/event_fields.h"
 #include "base/log.h"
 #include "base/sys.h"
 
@@ -93,9 +94,14 @@ static void tell(struct recorder_thread *t, const struct mark_meaning *m, const 
 {
     uint64_t id = stream_string_id(&recorder_stream, text);
     if (m->code == EV_MARK_TYPE)
-        (void)recorder_emit(t, m->code, m->type | (uint64_t)m->value << 32, id);
+        (void)recorder_emit(
+            t, m->code,
+            EVENT_PUT(EV_MARK_TYPE, type, m->type) | EVENT_PUT(EV_MARK_TYPE, flags, m->value), id);
     else
-        (void)recorder_emit(t, m->code, m->type | id << 32, (uint64_t)m->value);
+        (void)recorder_emit(t, m->code,
+                            EVENT_PUT(EV_MARK_LABEL, type, m->type) |
+                                EVENT_PUT(EV_MARK_LABEL, label, id),
+                            (uint64_t)m->value);
 }
 
 void marks_mean(uint32_t code, int type, long value, const char *text)

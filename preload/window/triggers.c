@@ -2,6 +2,7 @@
  * Entry points of the triggers: each matches an occurrence against the alarms of its type and
  * reports it to the automaton. */
 #include "preload/count/counters.h"
+#include "base/format/event_fields.h"
 #include "preload/count/counting.h"
 #include "preload/libc/images.h"
 #include "preload/patch/probes.h"
@@ -111,7 +112,7 @@ void triggers_after_hit(struct preload_thread *pt)
     for (unsigned c = 0; c < ctl_config_chain_count(process.config); c++)
         if (ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM)
             return;
-    process_finish(CLOSE_END, true);
+    process_finish(RT_WINDOW_PROGRAM_END, true);
     (void)sys_call6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 }
 
@@ -289,12 +290,12 @@ void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
     uint32_t id = has_text ? stream_string_id(&recorder_stream, text) : 0;
     if (before)
         (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
-                            (uint32_t)level, id);
+                            EVENT_PUT(EV_MPI_PCONTROL, level, level), id);
     hit_pcontrol(pt, true, level, has_text && !region_preset ? text : NULL, ip);
     apply_preset(t, level, has_text ? text : NULL, ip);
     if (!before && recorder_active(t))
         (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
-                            (uint32_t)level, id);
+                            EVENT_PUT(EV_MPI_PCONTROL, level, level), id);
     if (scratch != NULL)
         recorder_scratch_give(t, scratch);
 }

@@ -5,6 +5,7 @@
  * increments recorder_epoch. Each other thread follows when it next asks recorder_active(): it
  * writes its own open or close record, which says how late it was. No thread waits for another. */
 #include "preload/count/counting.h"
+#include "base/format/event_fields.h"
 #include "preload/window/windows.h"
 
 #include "preload/window/parts.h"
@@ -71,10 +72,13 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
     bool seen_begin = t->row != NULL && t->row->start_routine != 0;
     uint64_t from = seen_begin && t->row->started > e->clock ? t->row->started : e->clock;
     uint64_t late = firing || now < from ? 0 : now - from;
-    uint64_t a = (uint32_t)ordinal | (uint64_t)bcast << 32 | (uint64_t)firing << 33;
+    uint64_t a = EVENT_PUT(EV_WINDOW_OPEN, ordinal, ordinal) |
+                 EVENT_PUT(EV_WINDOW_OPEN, bcast, bcast) |
+                 EVENT_PUT(EV_WINDOW_OPEN, firing, firing);
     uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN,
                         firing ? e->actual : counting_known(pt),
-                        (uint64_t)e->alarm | (uint64_t)e->kind << 16};
+                        EVENT_PUT_MORE(EV_WINDOW_OPEN, alarm, e->alarm) |
+                            EVENT_PUT_MORE(EV_WINDOW_OPEN, kind, e->kind)};
     pt->kind = e->kind;
     if (!bcast)
         atomic_store(&windows.alone, true);
@@ -92,8 +96,10 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
     uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN,
                         firing ? e->actual : counting_known(pt),
-                        (uint64_t)e->alarm | (uint64_t)pt->kind << 16};
-    uint64_t a = (uint32_t)t->window | (uint64_t)e->reason << 32;
+                        EVENT_PUT_MORE(EV_WINDOW_CLOSE, alarm, e->alarm) |
+                            EVENT_PUT_MORE(EV_WINDOW_CLOSE, kind, pt->kind)};
+    uint64_t a = EVENT_PUT(EV_WINDOW_CLOSE, ordinal, t->window) |
+                 EVENT_PUT(EV_WINDOW_CLOSE, reason, e->reason);
     (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
     recorder_set_window(t, STREAM_NO_WINDOW, 0);
     atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);

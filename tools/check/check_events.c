@@ -2,6 +2,8 @@
  * Checks the invariants of the events themselves: clocks, counts, windows, pairs, names. */
 #include "tools/check/check.h"
 
+#include "base/format/event_fields.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,7 +69,7 @@ static void check_strings(struct pass *p, const struct rt_event *ev, uint64_t ro
     else if (ev->code == EV_MPI_PCONTROL || ev->code == EV_MARK_TYPE)
         id = ev->b;
     else if (ev->code == EV_MARK_LABEL)
-        id = ev->a >> 32;
+        id = EVENT_GET(ev, EV_MARK_LABEL, label);
     if (id != 0 && (id > UINT32_MAX || strcmp(rt_rank_string(p->rank, (uint32_t)id), "?") == 0))
         check_violation(p->check, CHECK_STRINGS,
                         "event %" PRIu64 " names string %" PRIu64 ", which is not in the file", row,
@@ -109,7 +111,7 @@ static void check_pairs(struct pass *p, struct passing *t, const struct rt_event
 
 static void check_edges(struct pass *p, struct passing *t, const struct rt_event *ev, uint64_t row)
 {
-    int32_t ordinal = (int32_t)(uint32_t)ev->a;
+    int32_t ordinal = (int32_t)EVENT_GET(ev, EV_WINDOW_OPEN, ordinal);
     if (ev->code == EV_WINDOW_OPEN) {
         p->opens++;
         if (t->open_window >= 0)
@@ -249,7 +251,8 @@ static void check_pointed(struct pass *p, const struct rt_event *block, uint64_t
             const struct rt_event *ev = &block[w->open_row - first];
             p->check->facts++;
             if (ev->code != EV_WINDOW_OPEN || ev->thread != w->thread ||
-                (int32_t)(uint32_t)ev->a != w->ordinal || ev->clock != w->start_clock)
+                (int32_t)EVENT_GET(ev, EV_WINDOW_OPEN, ordinal) != w->ordinal ||
+                ev->clock != w->start_clock)
                 check_violation(p->check, CHECK_WINDOWS,
                                 "window %" PRId32 " of thread %" PRId32 ": event %" PRIu64
                                 " is not its opening",
@@ -258,7 +261,8 @@ static void check_pointed(struct pass *p, const struct rt_event *block, uint64_t
         if (w->close_row != RT_NO_ROW && w->close_row - first < got) {
             const struct rt_event *ev = &block[w->close_row - first];
             if (ev->code != EV_WINDOW_CLOSE || ev->thread != w->thread ||
-                (int32_t)(uint32_t)ev->a != w->ordinal || ev->clock != w->stop_clock)
+                (int32_t)EVENT_GET(ev, EV_WINDOW_CLOSE, ordinal) != w->ordinal ||
+                ev->clock != w->stop_clock)
                 check_violation(p->check, CHECK_WINDOWS,
                                 "window %" PRId32 " of thread %" PRId32 ": event %" PRIu64
                                 " is not its closing",

@@ -2,6 +2,8 @@
  * Turns events into beginnings and ends of spans, and names spans, marks and counters. */
 #include "tools/export/walk.h"
 
+#include "base/format/event_fields.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,21 +35,25 @@ static void key_of(const struct export *x, uint32_t stream, uint64_t type, int64
 static void learn_type(struct export *x, const struct emu_record *r)
 {
     struct export_process *p = process_of(x, r->stream);
-    uint64_t type = (uint32_t)r->event.a;
+    uint64_t type = EVENT_GET(&r->event, EV_MARK_TYPE, type);
     if (type >= MARK_TYPES)
         return;
     p->known_marks[type] = true;
-    p->stacks[type] = (r->event.a >> 32 & 1) != 0;
-    p->titles[type] = number_of(x, &x->titles, rt_rank_string(p->rank, (uint32_t)r->event.b));
+    p->stacks[type] = (EVENT_GET(&r->event, EV_MARK_TYPE, flags) & 1) != 0;
+    p->titles[type] =
+        number_of(x, &x->titles,
+                  rt_rank_string(p->rank, (uint32_t)EVENT_GET(&r->event, EV_MARK_TYPE, title)));
 }
 
 static void learn_label(struct export *x, const struct emu_record *r)
 {
     char key[80];
-    key_of(x, r->stream, (uint32_t)r->event.a, (int64_t)r->event.b, key);
+    key_of(x, r->stream, (uint32_t)EVENT_GET(&r->event, EV_MARK_LABEL, type),
+           (int64_t)EVENT_GET(&r->event, EV_MARK_LABEL, value), key);
     uint32_t n = number_of(x, &x->mark_keys, key);
     uint32_t text = number_of(x, &x->titles,
-                              rt_rank_string(x->all[r->stream].rank, (uint32_t)(r->event.a >> 32)));
+                              rt_rank_string(x->all[r->stream].rank,
+                                             (uint32_t)EVENT_GET(&r->event, EV_MARK_LABEL, label)));
     if (n >= x->mark_label_room) {
         size_t room = 2 * (size_t)n + 64;
         uint32_t *more = realloc(x->mark_labels, room * sizeof *more);
@@ -101,9 +107,9 @@ static void mpi_span(struct export *x, const struct emu_record *r, struct export
     span->value = EVENT_MPI_ENTER(function);
     span->peer = INT32_MIN;
     if (EVENT_IS_MPI_ENTER(ev->code)) {
-        span->peer = (int32_t)(uint32_t)ev->a;
-        span->bytes = ev->b & 0xffffffffffffu;
-        span->comm = (uint32_t)(ev->b >> 48);
+        span->peer = (int32_t)EVENT_GET(ev, EV_MPI_ENTER, peer);
+        span->bytes = EVENT_GET(ev, EV_MPI_ENTER, bytes);
+        span->comm = (uint32_t)EVENT_GET(ev, EV_MPI_ENTER, comm);
     }
 }
 
@@ -134,7 +140,7 @@ static void text_span(struct export *x, enum export_kind kind, const char *text,
 static void window_span_of(struct export *x, const struct emu_record *r, struct export_span *span)
 {
     char text[32];
-    int32_t ordinal = (int32_t)(uint32_t)r->event.a;
+    int32_t ordinal = (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal);
     (void)snprintf(text, sizeof text, "window %" PRId32, ordinal);
     text_span(x, EXPORT_WINDOW, text, ordinal, span);
 }

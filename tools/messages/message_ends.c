@@ -3,6 +3,7 @@
  * or counts them. */
 #include "tools/messages/message_ends.h"
 
+#include "base/format/event_fields.h"
 #include "tools/messages/message_functions.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static uint32_t peer_of(const struct emu_messages *m, uint32_t process, uint32_t
  * for it, it may be any: nothing is certain from here on. */
 static uint32_t comm_of(struct emu_messages *m, uint32_t process, uint64_t b, int64_t ns)
 {
-    uint32_t id = (uint32_t)(b >> 48), side;
+    uint32_t id = (uint32_t)EV_MPI_ENTER_comm(0, b), side;
     if (id == COMM_MANY) {
         likely_spoil(m->likely, process);
         if (m->processes[process].whole > ns)
@@ -90,7 +91,7 @@ int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
               uint64_t b, unsigned does, struct kept_send *out, struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    int32_t peer = (int32_t)(uint32_t)a;
+    int32_t peer = (int32_t)EV_MPI_ENTER_peer(a, b);
     *out = (struct kept_send){NULL, 0};
     if (peer == PROC_NULL)
         return 0;
@@ -100,8 +101,9 @@ int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
         m->left.sends[EMU_UNIDENTIFIED]++;
         return 0;
     }
-    struct queue_key key = {comm, process, peer_of(m, process, comm, peer), (int32_t)(a >> 32)};
-    const uint64_t bytes = b & ((UINT64_C(1) << 48) - 1);
+    struct queue_key key = {comm, process, peer_of(m, process, comm, peer),
+                            (int32_t)EV_MPI_ENTER_tag(a, b)};
+    const uint64_t bytes = EV_MPI_ENTER_bytes(a, b);
     const bool outside = ns >= m->processes[process].whole, alone = key.receiver == EMU_NO_PROCESS;
     if (outside || alone ||
         (is_past(m, key.receiver, ns) && !queues_expects(m->queues, &key, false))) {
@@ -138,7 +140,7 @@ int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
     struct process *p = &m->processes[process];
     bool untold = (does & UNTOLD) != 0;
-    if (!untold && (int32_t)(uint32_t)a == PROC_NULL)
+    if (!untold && (int32_t)EV_MPI_ENTER_peer(a, b) == PROC_NULL)
         return 0;
     uint32_t comm = comm_of(m, process, b, ns);
     p->is_known = true;
@@ -148,16 +150,17 @@ int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
             m->left.receives[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
         return 0;
     }
-    *out = posted_add(windowed ? &p->windowed : &p->posted,
-                      &(struct posted){.comm = comm,
-                                       .stream = r->stream,
-                                       .source = untold ? POSTED_ANY : (int32_t)a,
-                                       .tag = untold ? POSTED_ANY : (int32_t)(a >> 32),
-                                       .ns = ns,
-                                       .end_ns = INT64_MAX,
-                                       .windowed = windowed,
-                                       .untold = untold,
-                                       .probed = (does & PROBES) != 0});
+    *out = posted_add(
+        windowed ? &p->windowed : &p->posted,
+        &(struct posted){.comm = comm,
+                         .stream = r->stream,
+                         .source = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_peer(a, b),
+                         .tag = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_tag(a, b),
+                         .ns = ns,
+                         .end_ns = INT64_MAX,
+                         .windowed = windowed,
+                         .untold = untold,
+                         .probed = (does & PROBES) != 0});
     return *out != NULL ? 0 : no_memory(e);
 }
 

@@ -2,6 +2,7 @@
  * Derives sends and receives from events: open calls, requests, messages of matched probes. */
 #include "tools/messages/messages.h"
 
+#include "base/format/event_fields.h"
 #include "tools/messages/message_ends.h"
 #include "tools/messages/message_functions.h"
 #include "tools/messages/whole.h"
@@ -199,7 +200,7 @@ static int completed(struct emu_messages *m, const struct emu_record *r, struct 
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
     struct process *p = &m->processes[process];
-    int32_t source = (int32_t)(uint32_t)r->event.b;
+    int32_t source = (int32_t)EVENT_GET(&r->event, EV_MPI_COMPLETE, source);
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
     struct posted *posted = NULL;
     t->matched = NULL;
@@ -234,7 +235,7 @@ static int completed(struct emu_messages *m, const struct emu_record *r, struct 
     posted->received_ns = r->ns;
     if (told) {
         posted->source = source;
-        posted->tag = (int32_t)(r->event.b >> 32);
+        posted->tag = (int32_t)EVENT_GET(&r->event, EV_MPI_COMPLETE, tag);
         t->matched = posted;
         return 0;
     }
@@ -275,8 +276,8 @@ static int take_receive(struct emu_messages *m, const struct emu_record *r, stru
     if (f == NULL || f->posted == NULL)
         return 0;
     struct posted *p = f->posted;
-    p->source = (int32_t)(uint32_t)r->event.a;
-    p->tag = (int32_t)(r->event.a >> 32);
+    p->source = (int32_t)EVENT_GET(&r->event, EV_MPI_RECEIVE, source);
+    p->tag = (int32_t)EVENT_GET(&r->event, EV_MPI_RECEIVE, tag);
     p->room = r->event.b;
     if (p->source != PROC_NULL)
         return 0;
@@ -309,11 +310,11 @@ int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct
     switch (r->event.code) {
     case EV_MPI_READY:
         m->processes[process].is_known = true;
-        likely_level(m->likely, process, (int)(r->event.b & 0xff));
+        likely_level(m->likely, process, (int)EVENT_GET(&r->event, EV_MPI_READY, thread_level));
         if (t->came_up && r->event.window >= 0)
             m->processes[process].whole =
                 emu_whole_until(emu_comms_file(m->comms, process), r->event.thread, r->event.window,
-                                (int)(r->event.b & 0xff));
+                                (int)EVENT_GET(&r->event, EV_MPI_READY, thread_level));
         return 0;
     case EV_MPI_STARTED: return started(m, r, t, e);
     case EV_MPI_COMPLETE: return completed(m, r, t, e);

@@ -3,6 +3,7 @@
  * thread, and collective calls that not all ranks have entered. */
 #include "tools/messages/waits.h"
 
+#include "base/format/event_fields.h"
 #include "tools/streams/grown.h"
 #include "tools/messages/whole.h"
 
@@ -258,7 +259,8 @@ static int enter_collective(struct emu_waits *w, const struct emu_record *r, uin
 {
     struct thread *t = &w->threads[r->stream];
     uint32_t side, process = emu_comms_process_of(w->comms, r->stream);
-    uint32_t comm = emu_comms_find(w->comms, process, (uint32_t)(r->event.b >> 48), &side);
+    uint32_t comm = emu_comms_find(w->comms, process,
+                                   (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm), &side);
     struct gathering *g = comm != EMU_NO_COMM ? &w->gatherings[comm] : NULL;
     if (g == NULL || g->broken || g->size == 0 || r->ns >= w->whole[process]) {
         w->left++;

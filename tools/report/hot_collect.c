@@ -2,6 +2,8 @@
  * Reads the samples of a run. */
 #include "tools/report/hot.h"
 
+#include "base/format/event_fields.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +73,8 @@ static struct open_sample *open_of(struct reading *r, int32_t thread, bool make)
 static int begin_sample(struct reading *r, const struct rt_event *e)
 {
     struct hot *h = r->h;
-    uint32_t callers = (uint32_t)(e->b >> 32), weight = (uint32_t)e->b, place;
+    uint32_t callers = (uint32_t)EVENT_GET(e, EV_SAMPLE, callers), place;
+    uint32_t weight = (uint32_t)EVENT_GET(e, EV_SAMPLE, periods);
     struct open_sample *o = open_of(r, e->thread, true);
     if (o == NULL)
         return -ENOMEM;

@@ -17,28 +17,20 @@ const char *report_alarm_text(const struct report_rank *rank, int32_t alarm)
 
 const char *report_window_reason(uint8_t reason)
 {
-    static const char *const names[] = {"alarm", "end of program", "end of thread",
-                                        "fork",  "exec",           "API"};
-    if (reason < sizeof names / sizeof *names)
-        return names[reason];
-    return reason == RT_WINDOW_KILLED   ? "killed"
-           : reason == RT_WINDOW_EXITED ? "exited with the process"
-           : reason == RT_WINDOW_LIMIT  ? "size limit"
-           : reason == RT_WINDOW_OPEN   ? "open"
-                                        : "unknown";
+    const char *text = window_reason_text(reason);
+    return text != NULL ? text : "unknown";
 }
 
 const char *report_window_kind(uint16_t kind)
 {
-    static const char *const names[] = {"region", "warm-up", "prolog", "epilog"};
-    return kind < 4 ? names[kind] : "unknown";
+    const char *text = window_kind_text(kind);
+    return text != NULL ? text : "unknown";
 }
 
 const char *report_loss_name(unsigned kind)
 {
-    static const char *const names[] = {"",        "dropped", "incomplete",  "unthreaded",
-                                        "strings", "chunks",  "stream_gone", "storage"};
-    return kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+    const char *text = loss_kind_text(kind);
+    return text != NULL ? text : "unknown";
 }
 
 const char *report_file_state(const struct report_rank *rank)

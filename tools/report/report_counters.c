@@ -2,6 +2,8 @@
  * Sums what REGTRACE_EVENTS counted in windows and in MPI calls, per rank and over all. */
 #include "tools/report/report.h"
 
+#include "base/format/event_fields.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +11,8 @@ void report_counters_take(struct report_rank *k, const struct rt_rank *rank,
                           const struct rt_event *ev, const struct report_window *window,
                           struct report_calls *function)
 {
-    const char *name = rt_rank_string(rank, (uint32_t)ev->a);
-    uint32_t running = (uint32_t)(ev->a >> 32);
+    const char *name = rt_rank_string(rank, (uint32_t)EVENT_GET(ev, EV_COUNTER, event));
+    uint32_t running = (uint32_t)EVENT_GET(ev, EV_COUNTER, running_per_mille);
     size_t i = 0;
     while (i < k->counter_count && strcmp(k->counters[i].name, name) != 0)
         i++;

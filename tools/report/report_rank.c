@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads one rank file for the report: its tables, then its events once, in blocks. */
 #include "tools/open.h"
+#include "base/format/event_fields.h"
 #include "tools/report/report.h"
 
 #include <errno.h>
@@ -211,7 +212,9 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     if (s->depth < STACK_DEPTH) {
         s->calls[s->depth].function = f;
         s->calls[s->depth].clock = ev->clock;
-        s->calls[s->depth].bytes = (int32_t)(uint32_t)ev->a != -2 ? ev->b & MOST_BYTES : MOST_BYTES;
+        s->calls[s->depth].bytes = (int32_t)EVENT_GET(ev, EV_MPI_ENTER, peer) != -2
+                                       ? EVENT_GET(ev, EV_MPI_ENTER, bytes)
+                                       : MOST_BYTES;
     }
     s->depth++;
     c->calls++;
@@ -219,8 +222,8 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
     c->cut += (ev->flags & EVENT_FLAG_CUT) != 0;
     if (nested)
         return;
-    bool nobody = (int32_t)(uint32_t)ev->a == -2; /* MPI_PROC_NULL: no message */
-    uint64_t bytes = nobody ? 0 : ev->b & 0xffffffffffffu;
+    bool nobody = (int32_t)EVENT_GET(ev, EV_MPI_ENTER, peer) == -2; /* MPI_PROC_NULL: no message */
+    uint64_t bytes = nobody ? 0 : EVENT_GET(ev, EV_MPI_ENTER, bytes);
     c->bytes += bytes;
     p->out->calls++;
     p->out->bytes += bytes;
@@ -237,7 +240,7 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
 static void take_late_bytes(struct pass *p, struct call_stack *s, const struct rt_event *ev,
                             uint32_t f)
 {
-    uint64_t all = ev->b & MOST_BYTES;
+    uint64_t all = EVENT_GET(ev, EV_MPI_LEAVE, bytes);
     if (all <= s->calls[0].bytes)
         return;
     p->out->functions[f].bytes += all - s->calls[0].bytes;

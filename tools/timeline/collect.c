@@ -2,6 +2,7 @@
  * Makes the items of tracks from what channels show. A replay shows only the top of a stack, so
  * this file keeps the boxes below, from the events that push and pop. */
 #include "tools/timeline/runs.h"
+#include "base/format/event_fields.h"
 #include "tools/timeline/tracks.h"
 
 #include <errno.h>
@@ -363,8 +364,10 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
         timeline_take_edge(c->t, r->event.code, time);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         pushes(c, r, k->mpi, time,
-               (struct call){r->event.b & ((UINT64_C(1) << 48) - 1), (int32_t)(uint32_t)r->event.a,
-                             (int32_t)(r->event.a >> 32), (uint32_t)(r->event.b >> 48)});
+               (struct call){EVENT_GET(&r->event, EV_MPI_ENTER, bytes),
+                             (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, peer),
+                             (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, tag),
+                             (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm)});
     else if (EVENT_IS_MPI_LEAVE(r->event.code))
         leaves(c, r->stream, k->mpi, time);
     else
@@ -379,7 +382,8 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
         case EV_MARK_POP: take_mark(c, r, time); break;
         case EV_WINDOW_OPEN:
             if (c->visible_from[r->stream] == OUTSIDE &&
-                window_span_has(&c->t->options.windows, (int32_t)(uint32_t)r->event.a))
+                window_span_has(&c->t->options.windows,
+                                (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal)))
                 becomes_visible(c, r->stream, time, true);
             break;
         case EV_WINDOW_CLOSE: window_closes(c, r->stream, time); break;

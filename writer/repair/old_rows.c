@@ -5,6 +5,8 @@
  * Damage by a killed writer, or by a disk, is at the end of the tables, since rows are appended. */
 #include "writer/repair/old_rows.h"
 
+#include "base/format/event_fields.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +26,9 @@ static int fired_fits(struct rt_rank *old, const struct rt_fired *f, struct rt_e
 {
     struct rt_event event;
     int rc = fits(old, f->row, EV_FIRED, f->thread, f->clock, &event, e);
-    return rc == 1 ? f->event == (event.a & 0xff) && f->flags == event.a >> 56 &&
-                         f->window == event.window && f->ip == event.b
+    return rc == 1 ? f->event == EVENT_GET(&event, EV_FIRED, event) &&
+                         f->flags == EVENT_GET(&event, EV_FIRED, flags) &&
+                         f->window == event.window && f->ip == EVENT_GET(&event, EV_FIRED, ip)
                    : rc;
 }
 
@@ -33,7 +36,8 @@ static int window_fits(struct rt_rank *old, const struct rt_window *w, struct rt
 {
     struct rt_event event;
     int rc = fits(old, w->open_row, EV_WINDOW_OPEN, w->thread, w->start_clock, &event, e);
-    if (rc != 1 || w->ordinal != (int32_t)(uint32_t)event.a || w->start_late != event.b)
+    if (rc != 1 || w->ordinal != (int32_t)EVENT_GET(&event, EV_WINDOW_OPEN, ordinal) ||
+        w->start_late != EVENT_GET(&event, EV_WINDOW_OPEN, late_ticks))
         return rc < 0 ? rc : 0;
     if (w->kind > 3 || !(w->weight >= 0 && w->multiplier >= 0))
         return 0;

@@ -6,16 +6,8 @@ import pandas as pd
 
 from regtrace import codes
 from regtrace.errors import RegtraceError
+from regtrace.format import CONTROL_EVENTS, FIRED_FLAGS, LOSSES, WINDOW_KINDS, WINDOW_REASONS, field
 from regtrace.pairs import match
-
-# The words of `regtrace report --json`.
-KINDS = ["region", "warm-up", "prolog", "epilog"]
-REASONS = {0: "alarm", 1: "end of program", 2: "end of thread", 3: "fork", 4: "exec", 5: "API", 252: "exited with the process", 253: "size limit",
-           254: "killed", 255: "open"}  # fmt: skip
-LOSSES = {1: "dropped", 2: "incomplete", 3: "unthreaded", 4: "strings", 5: "chunks", 6: "stream_gone", 7: "storage"}
-CONTROL_EVENTS = ["start", "stop", "precond", "threadid", "warmup-start", "warmup-stop", "prolog-start", "prolog-stop",
-                  "epilog-start", "epilog-stop", "stats-emit", "stats-reset", "stats-emit-reset"]  # fmt: skip
-FIRED_FLAGS = {"bcast": 1, "late": 2, "precond": 4, "ignored": 8, "default_start": 16, "api": 32, "closes": 64}
 
 
 def nullable(values, missing, dtype="Int64"):
@@ -164,7 +156,7 @@ def windows(file):
     frame = {
         "ordinal": rows["ordinal"],
         "thread": rows["thread"],
-        "kind": [KINDS[k] if k < len(KINDS) else f"kind {k}" for k in rows["kind"]],
+        "kind": [WINDOW_KINDS.get(int(k), f"kind {k}") for k in rows["kind"]],
         "start_ns": start,
         "stop_ns": nullable(stop, is_open),
         "duration_ns": nullable(np.where(is_open, 0, stop - start), is_open),
@@ -172,7 +164,7 @@ def windows(file):
         "start_alarm": alarm_column(rows["start_alarm"], texts),
         "stop_alarm": alarm_column(rows["stop_alarm"], texts),
         "opened_by": [opener(r, fired_rows, rows) for r in rows],
-        "closed_by": [REASONS.get(int(r), f"reason {r}") for r in rows["reason"]],
+        "closed_by": [WINDOW_REASONS.get(int(r), f"reason {r}") for r in rows["reason"]],
         "bcast": rows["bcast"] != 0,
         "firing": rows["firing"] != 0,
         "truncated": rows["truncated"] == 1,  # 2: the thread waited, so its end was not recorded
@@ -225,7 +217,7 @@ def fired(file):
     frame = {
         "time_ns": file.clock.ns(rows["clock"]),
         "thread": rows["thread"],
-        "event": [CONTROL_EVENTS[e] if e < len(CONTROL_EVENTS) else f"event {e}" for e in rows["event"]],
+        "event": [CONTROL_EVENTS.get(int(e), f"event {e}") for e in rows["event"]],
         "alarm": alarm_column(rows["alarm"], alarm_texts(file)),
         "chain": nullable(rows["chain"], rows["chain"] < 0, "Int32"),
         "pass": rows["pass"],
@@ -234,7 +226,7 @@ def fired(file):
         "requested": nullable(rows["requested"], rows["requested"] < 0),
         "actual": nullable(rows["actual"], rows["actual"] < 0),
     }
-    for name, bit in FIRED_FLAGS.items():
+    for bit, name in FIRED_FLAGS.items():
         frame[name] = (rows["flags"] & bit) != 0
     return pd.DataFrame(frame)
 
@@ -317,13 +309,13 @@ def mpi_calls(file, function=None, **filters):
         b, e, depth = b[keep], e[keep], depth[keep]
         alone = alone[np.isin(number[alone], numbers)]
     enter, leave = rows[b], rows[e]
-    peer, tag = signed32(enter["a"]), signed32(enter["a"] >> np.uint64(32))
+    peer, tag = (signed32(field(enter, "EV_MPI_ENTER", name)) for name in ("peer", "tag"))
     begin, end = file.clock.ns(enter["clock"]), file.clock.ns(leave["clock"])
     cut = (enter["flags"] & codes.Flag.CUT) != 0
     # The leave has the bytes and the communicator if they were not known at the enter.
-    facts = np.where(leave["b"] != 0, leave["b"], enter["b"])
+    facts = {"b": np.where(leave["b"] != 0, leave["b"], enter["b"])}
     # A call with MPI_PROC_NULL has no message.
-    size = np.where(peer == codes.PROC_NULL, 0, facts & np.uint64(2**48 - 1)).astype(np.int64)
+    size = np.where(peer == codes.PROC_NULL, 0, field(facts, "EV_MPI_ENTER", "bytes")).astype(np.int64)
     calls = pd.DataFrame({
         "thread": enter["thread"],
         "window": enter["window"],
@@ -334,7 +326,7 @@ def mpi_calls(file, function=None, **filters):
         "bytes": nullable(size, cut),
         "peer": nullable(peer, peer == codes.ABSENT, "Int32"),
         "tag": nullable(tag, tag == codes.ABSENT, "Int32"),
-        "comm": nullable((facts >> np.uint64(48)).astype(np.int32), cut, "Int32"),
+        "comm": nullable(field(facts, "EV_MPI_ENTER", "comm").astype(np.int32), cut, "Int32"),
         "request": leave["a"],
         "depth": depth,
         "nested": (enter["flags"] & codes.Flag.NESTED) != 0,
@@ -369,7 +361,7 @@ def mpi_messages(file, **filters):
     count = np.zeros(len(head), dtype=np.int64)
     count[has_bytes] = rows["b"][head[has_bytes] + 1].astype(np.int64)
     one = rows[head]
-    source, tag = signed32(one["b"]), signed32(one["b"] >> np.uint64(32))
+    source, tag = (signed32(field(one, "EV_MPI_COMPLETE", name)) for name in ("source", "tag"))
     frame = pd.DataFrame({
         "time_ns": file.clock.ns(one["clock"]),
         "thread": one["thread"],
@@ -411,11 +403,11 @@ def marks(file, **filters):
     named_types = raw(file, code=np.array([codes.MARK_TYPE, codes.MARK_LABEL], dtype=np.uint32))
     titles, labels = {}, {}
     for row in named_types:
-        a, b = int(row["a"]), int(row["b"])
+        kind, value = int(field(row, "EV_MARK_LABEL", "type")), int(row["b"])
         if row["code"] == codes.MARK_TYPE:
-            titles[a & 0xFFFFFFFF] = texts.get(b, "?")
+            titles[kind] = texts.get(int(field(row, "EV_MARK_TYPE", "title")), "?")
         else:
-            labels[a & 0xFFFFFFFF, b] = texts.get(a >> 32, "?")
+            labels[kind, value] = texts.get(int(field(row, "EV_MARK_LABEL", "label")), "?")
     actions = {codes.MARK_PUSH: "push", codes.MARK_POP: "pop", codes.MARK_SET: "set"}
     rows = raw(file, code=np.array(list(actions), dtype=np.uint32), **filters)
     kinds, values = rows["a"].astype(np.int64), rows["b"].view(np.int64) if len(rows) else np.empty(0, np.int64)

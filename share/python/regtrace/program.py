@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 
 from regtrace import codes, events
+from regtrace.format import field
 from regtrace.frames import nullable, pair_rows, raw
 from regtrace.symbols import Symbols
 
@@ -82,7 +83,7 @@ def counters(file, **filters):
     lengths = dict(zip(zip(ended["thread"].tolist(), ended["ordinal"].tolist()), span.tolist()))
     places = list(zip(rows["thread"].tolist(), rows["window"].tolist()))
     length = np.array([lengths.get(place, 0) for place in places], dtype=np.int64)
-    names = [texts.get(int(i) & 0xFFFFFFFF, "?") for i in rows["a"]]
+    names = [texts.get(int(i), "?") for i in field(rows, "EV_COUNTER", "event")]
     count = rows["b"].astype(np.int64)
 
     def of_window(which):

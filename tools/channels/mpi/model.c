@@ -2,6 +2,7 @@
  * Implements the model of MPI calls: a stack of functions, and the arguments of the innermost
  * call. */
 #include "tools/streams/grown.h"
+#include "base/format/event_fields.h"
 #include "tools/channels/models.h"
 
 #include <stdio.h>
@@ -126,7 +127,7 @@ int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, st
 {
     struct replay_row *row = &r->rows[rec->stream];
     uint32_t function = EVENT_MPI_FUNCTION(rec->event.code);
-    int32_t peer = (int32_t)(uint32_t)rec->event.a;
+    int32_t peer = (int32_t)EVENT_GET(&rec->event, EV_MPI_ENTER, peer);
     (void)value;
     int rc = emu_push(r->emu, rec->stream, CHANNEL_MPI_FUNCTION, (int64_t)function + 1, e);
     if (rc != 0)
@@ -137,8 +138,8 @@ int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, st
     row->open = open;
     row->activity = ROW_KNOWN;
     row->open[row->calls++] = (struct open_call){
-        function, mpi_activity(function), (int64_t)(rec->event.b & ((UINT64_C(1) << 48) - 1)),
-        peer >= 0 ? (int64_t)peer + 1 : 0, (int64_t)(rec->event.b >> 48)};
+        function, mpi_activity(function), (int64_t)EVENT_GET(&rec->event, EV_MPI_ENTER, bytes),
+        peer >= 0 ? (int64_t)peer + 1 : 0, (int64_t)EVENT_GET(&rec->event, EV_MPI_ENTER, comm)};
     return mpi_show(r, rec->stream, e);
 }
 

@@ -3,6 +3,8 @@
  * and end, and where they are. */
 #include "tools/channels/models.h"
 
+#include "base/format/event_fields.h"
+
 #include <stdio.h>
 
 enum { WAITED = 1, DROPPED };
@@ -40,12 +42,13 @@ int ovni_image(struct replay *r, const struct emu_record *rec, int64_t *value, s
     return 0;
 }
 
-/* The event has the number of processors | the first one << 32. */
 int ovni_affinity(struct replay *r, const struct emu_record *rec, int64_t *value,
                   struct rt_error *e)
 {
     (void)value;
-    int32_t one = (uint32_t)rec->event.a == 1 ? (int32_t)(rec->event.a >> 32) : -1;
+    int32_t one = EVENT_GET(&rec->event, EV_AFFINITY, processors) == 1
+                      ? (int32_t)EVENT_GET(&rec->event, EV_AFFINITY, first)
+                      : -1;
     if (r->options.observed)
         return 0;
     return replay_moves(r, rec->stream, replay_processor_row(r, r->threads[rec->stream].node, one),

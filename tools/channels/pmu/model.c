@@ -2,6 +2,8 @@
  * Implements the model of counters. */
 #include "tools/channels/models.h"
 
+#include "base/format/event_fields.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -12,7 +14,8 @@ enum { WINDOW, CALL, STATS };
 static int counted(struct replay *r, const struct emu_record *rec, unsigned of, uint32_t first,
                    const char *title, struct rt_error *e)
 {
-    const char *name = rt_rank_string(replay_rank_of(r, rec), (uint32_t)rec->event.a);
+    const char *name =
+        rt_rank_string(replay_rank_of(r, rec), (uint32_t)EVENT_GET(&rec->event, EV_COUNTER, event));
     uint32_t before = r->counters[of].count, number = names_number(&r->counters[of], name);
     enum { EACH = CHANNEL_PMU_WINDOW_LAST - CHANNEL_PMU_WINDOW + 1 };
     if (number == 0)

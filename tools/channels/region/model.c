@@ -3,6 +3,8 @@
  * a window may end in it, and one that begins in a window may end after it. */
 #include "tools/channels/models.h"
 
+#include "base/format/event_fields.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,11 +25,11 @@ int region_window_opens(struct replay *r, const struct emu_record *rec, int64_t 
     (void)value;
     struct replay_row *row = &r->rows[rec->stream];
     replay_recorded(r, rec->stream, true);
-    row->window = (int32_t)(uint32_t)rec->event.a;
+    row->window = (int32_t)EVENT_GET(&rec->event, EV_WINDOW_OPEN, ordinal);
     row->has_lost = false;
     row->activity = ROW_KNOWN; /* enters of open calls follow */
-    int rc =
-        emu_set(r->emu, rec->stream, CHANNEL_REGION_WINDOW, (int64_t)(uint32_t)rec->event.a + 1, e);
+    int rc = emu_set(r->emu, rec->stream, CHANNEL_REGION_WINDOW,
+                     (int64_t)EVENT_GET(&rec->event, EV_WINDOW_OPEN, ordinal) + 1, e);
     return rc == 0 ? mpi_show(r, rec->stream, e) : rc;
 }
 
@@ -71,15 +73,19 @@ const struct labels labels_of_windows = {.text = window_text};
 
 int region_name(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
 {
-    return number_of(&r->regions, rt_rank_string(replay_rank_of(r, rec), (uint32_t)rec->event.a),
+    return number_of(&r->regions,
+                     rt_rank_string(replay_rank_of(r, rec),
+                                    (uint32_t)EVENT_GET(&rec->event, EV_REGION_BEGIN, region)),
                      value, e);
 }
 
 int region_level(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
 {
     char text[1100];
-    const char *name = rt_rank_string(replay_rank_of(r, rec), (uint32_t)rec->event.b);
-    (void)snprintf(text, sizeof text, "MPI_Pcontrol(%" PRId32 "%s%s)", (int32_t)rec->event.a,
+    const char *name = rt_rank_string(replay_rank_of(r, rec),
+                                      (uint32_t)EVENT_GET(&rec->event, EV_MPI_PCONTROL, name));
+    (void)snprintf(text, sizeof text, "MPI_Pcontrol(%" PRId32 "%s%s)",
+                   (int32_t)EVENT_GET(&rec->event, EV_MPI_PCONTROL, level),
                    rec->event.b != 0 ? ", " : "", rec->event.b != 0 ? name : "");
     return number_of(&r->levels, text, value, e);
 }
@@ -87,7 +93,7 @@ int region_level(struct replay *r, const struct emu_record *rec, int64_t *value,
 int region_alarm(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
 {
     const struct rt_rank_tables *t = rt_rank_tables(replay_rank_of(r, rec));
-    int16_t alarm = (int16_t)(rec->event.a >> 8);
+    int16_t alarm = (int16_t)EVENT_GET(&rec->event, EV_FIRED, alarm);
     const char *text = "default start or the program itself";
     for (size_t i = 0; i < t->alarm_count; i++)
         if (t->alarms[i].alarm == alarm)
@@ -142,7 +148,7 @@ const struct labels labels_of_signals = {.last = 64, .text = signal_text};
 
 static int mark_of(const struct emu_record *rec, uint32_t *channel, struct rt_error *e)
 {
-    uint32_t type = (uint32_t)rec->event.a;
+    uint32_t type = (uint32_t)EVENT_GET(&rec->event, EV_MARK_TYPE, type);
     if (type >= MARKS) {
         rt_error_set(e, "marks have types from 0 to %d, not %" PRIu32, MARKS - 1, type);
         return -EINVAL;
@@ -167,11 +173,13 @@ int region_mark_type(struct replay *r, const struct emu_record *rec, int64_t *va
     (void)value;
     if (mark_of(rec, &channel, e) != 0)
         return -EINVAL;
-    const char *title = rt_rank_string(replay_rank_of(r, rec), (uint32_t)rec->event.b);
+    const char *title = rt_rank_string(replay_rank_of(r, rec),
+                                       (uint32_t)EVENT_GET(&rec->event, EV_MARK_TYPE, title));
     struct model_channel *c = &r->channels[channel];
     if (title[0] != '\0')
         (void)snprintf(c->title, sizeof c->title, "%s", title);
-    is_of_kind(r, channel, (rec->event.a >> 32 & 1) != 0 ? EMU_STACK : EMU_SINGLE);
+    is_of_kind(r, channel,
+               (EVENT_GET(&rec->event, EV_MARK_TYPE, flags) & 1) != 0 ? EMU_STACK : EMU_SINGLE);
     return 0;
 }
 
@@ -184,7 +192,8 @@ int region_mark_label(struct replay *r, const struct emu_record *rec, int64_t *v
         return -EINVAL;
     uint32_t type = channel - CHANNEL_REGION_MARK, n = r->mark_label_count[type], i = 0;
     uint32_t text = names_number(
-        &r->marks, rt_rank_string(replay_rank_of(r, rec), (uint32_t)(rec->event.a >> 32)));
+        &r->marks, rt_rank_string(replay_rank_of(r, rec),
+                                  (uint32_t)EVENT_GET(&rec->event, EV_MARK_LABEL, label)));
     struct mark_label *labels = r->mark_labels[type];
     while (i < n && labels[i].value != (int64_t)rec->event.b)
         i++;
