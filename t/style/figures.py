@@ -32,10 +32,12 @@ def show(name, value):
     print(f"{name}\t{value}")
 
 
-def is_comment(line):
-    """Returns true if this line of C, or of a script, is at least partly a comment."""
-    return re.match(r"\s*(/\*|\*|//|#(?!\s*(include|define|if|el|endif|pragma|undef|error)))",
-                    line) or "/*" in line or "//" in line
+def is_comment(name, line):
+    """Returns true if this line of the file is at least partly a comment, as t/style/layout.t does."""
+    if not name.endswith(CODE):
+        return re.match(r"\s*#([^a-z]|$)", line) is not None
+    line = re.sub(r'"([^"\\]|\\.)*"', "", line)
+    return re.match(r"\s*\*[ /]", line) is not None or "/*" in line or "//" in line
 
 
 def count_words(documents):
@@ -81,7 +83,7 @@ def main():
     wide = collections.Counter(name.split("/")[0] for name in files
                                if name.endswith(CODE + (".py", ".t", ".sh", ".inc", ".am"))
                                for line in text(name).split("\n")
-                               if len(line) > WIDTH and is_comment(line))
+                               if len(line) > WIDTH and is_comment(name, line))
     show(f"comment lines over {WIDTH} columns", sum(wide.values()))
     for folder, count in sorted(wide.items()):
         show(f"comment lines over {WIDTH} columns in {folder}", count)
