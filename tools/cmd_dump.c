@@ -327,13 +327,16 @@ static int dump_rank(const struct wishes *w, struct addresses *addresses, struct
     return rc;
 }
 
-int64_t tool_run_origin(const struct rt_run *run)
+int64_t tool_run_origin(const struct rt_run *run, size_t *unread, struct rt_error *e)
 {
     int64_t origin = INT64_MAX;
+    *unread = 0;
     for (size_t i = 0; i < rt_run_count(run); i++) {
         struct rt_rank *rank = NULL;
-        if (rt_rank_open(&rank, run, i, NULL) != 0)
+        if (rt_rank_open(&rank, run, i, e) != 0) {
+            (*unread)++;
             continue;
+        }
         const struct rt_rank_tables *t = rt_rank_tables(rank);
         int64_t first = INT64_MAX;
         for (size_t k = 0; k < t->thread_count; k++)
@@ -349,7 +352,9 @@ int64_t tool_run_origin(const struct rt_run *run)
 
 static int dump_run(const struct wishes *w, const struct rt_run *run)
 {
-    int64_t origin = tool_run_origin(run);
+    struct rt_error why = {{0}};
+    size_t unread;
+    int64_t origin = tool_run_origin(run, &unread, &why);
     struct addresses addresses = {0};
     int code = TOOL_OK;
     bool any = false;
@@ -377,7 +382,10 @@ static int dump_run(const struct wishes *w, const struct rt_run *run)
                                 ? "has changed since the run"
                                 : "cannot be read");
     addresses_free(&addresses);
-    if (!any && code == TOOL_OK) {
+    if (unread > 0 && code == TOOL_OK) {
+        message_error("dump", "the times begin at another moment: %s", why.text);
+        code = TOOL_FAILURE;
+    } else if (!any && code == TOOL_OK) {
         message_error("dump", "none of the ranks asked for (-rank) is in %s", w->path);
         code = TOOL_FAILURE;
     } else if (printed == 0 && code == TOOL_OK) {

@@ -4,6 +4,7 @@
 #include "tools/tools.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef PACKAGE_VERSION
@@ -58,6 +59,15 @@ static int unknown_command(const char *word)
     return TOOL_USAGE;
 }
 
+/* Without memory for an identifier, HDF5 calls exit(-1), and says nothing. Nothing of ours does. */
+static void ended(int status, void *context)
+{
+    (void)context;
+    if (status == -1)
+        message_error("", "the HDF5 library had no memory and has ended this process: what it was "
+                          "writing is incomplete");
+}
+
 int main(int argc, char **argv)
 {
     clock_init(true);
@@ -73,5 +83,6 @@ int main(int argc, char **argv)
     const struct command *c = command_find(word);
     if (c == NULL)
         return unknown_command(word);
+    (void)on_exit(ended, NULL);
     return c->main(argc - 1, argv + 1);
 }

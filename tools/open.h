@@ -12,8 +12,10 @@
 struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wait_seconds);
 
 /* Returns the start of the earliest thread of a run, in ns of CLOCK_MONOTONIC on the node of rank
- * 0; 0: unknown. */
-int64_t tool_run_origin(const struct rt_run *run);
+ * 0; 0: unknown. Sets *unread to the number of files that could not be opened, and *e to why the
+ * last of them could not. A caller that can read all files later must fail: the origin is that of
+ * the others. */
+int64_t tool_run_origin(const struct rt_run *run, size_t *unread, struct rt_error *e);
 
 /* Returns true if the traced process of this file still runs, on this host. */
 bool tool_process_alive(const struct rt_rank_info *info);

@@ -34,6 +34,8 @@ struct check {
     uint64_t violations, by_rule[CHECK_RULES];
     uint64_t shown[CHECK_RULES]; /* in this file */
     uint64_t facts;              /* comparisons made: to compare nothing is no success */
+    /* Files that could not be opened to check them, and to compare them with regtrace.h5. */
+    uint64_t unreadable, unopened;
 };
 
 const char *check_rule_name(enum check_rule rule);

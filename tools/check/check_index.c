@@ -31,8 +31,12 @@ static void compare_file(struct check *c, const struct rt_run *run, size_t i,
                          const struct rt_index_row *row)
 {
     struct rt_rank *rank = NULL;
-    if (rt_rank_open(&rank, run, i, NULL) != 0)
-        return; /* already reported */
+    struct rt_error e = {{0}};
+    if (rt_rank_open(&rank, run, i, &e) != 0) {
+        if (++c->unopened > c->unreadable) /* the others have been reported */
+            check_violation(c, CHECK_READABLE, "%s", e.text);
+        return;
+    }
     const struct rt_rank_tables *t = rt_rank_tables(rank);
     const struct rt_rank_info *info = rt_rank_info(rank);
     bool complete = info->state == RT_FILE_CLOSED || info->state == RT_FILE_RECOVERED;

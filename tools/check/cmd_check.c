@@ -41,6 +41,7 @@ static void check_file(struct check *c, const struct rt_run *run, size_t i, bool
     memset(c->shown, 0, sizeof c->shown);
     if (rt_rank_open(&rank, run, i, &e) != 0) {
         check_violation(c, CHECK_READABLE, "%s", e.text);
+        c->unreadable++;
         return;
     }
     const struct rt_rank_info *info = rt_rank_info(rank);

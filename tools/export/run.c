@@ -51,7 +51,9 @@ static int group(struct export *x)
 int export_open(struct export *x, const struct rt_run *run, const struct export_wishes *wishes)
 {
     bool messages = wishes->format->message != NULL;
-    *x = (struct export){.wishes = wishes, .origin = tool_run_origin(run)};
+    struct rt_error why = {{0}};
+    size_t unread;
+    *x = (struct export){.wishes = wishes, .origin = tool_run_origin(run, &unread, &why)};
     if (messages)
         export_messages_read(x, run);
     uint32_t before = x->count;
@@ -60,6 +62,10 @@ int export_open(struct export *x, const struct rt_run *run, const struct export_
     if (x->rc != 0)
         return x->rc;
     x->tally.files_left_out = left_out;
+    if (unread > left_out) {
+        export_fail(x, -EIO, "where time begins is not known: %s", why.text);
+        return x->rc;
+    }
     x->all = emu_streams_all(x->streams, &x->count);
     if (messages && x->count != before) {
         export_fail(x, -EAGAIN,

@@ -141,10 +141,22 @@ static bool is_growing(const struct report *r)
     return false;
 }
 
-static void nothing(const char *file, const char *why)
+/* For skipped(), which gets no context. */
+static struct {
+    const struct report *report;
+    char *why; /* why a file was skipped that the report has read */
+} opening;
+
+/* The report prints why it could not read a file. If it could, the waits must say why they lack
+ * it. */
+static void skipped(const char *file, const char *why)
 {
-    (void)file; /* the report prints it */
-    (void)why;
+    for (size_t i = 0; i < opening.report->rank_count; i++) {
+        const struct report_rank *k = &opening.report->ranks[i];
+        if (opening.why == NULL && k->error == NULL && k->file != NULL &&
+            strcmp(k->file, file) == 0)
+            opening.why = strdup(why);
+    }
 }
 
 void report_collect_waits(struct report *r, const struct rt_run *run, const struct rank_list *ranks)
@@ -161,15 +173,15 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
         w->why_not = strdup("files are still being written");
         return;
     }
+    opening.report = r;
     int rc = make_room(w, r, &e);
     if (rc == 0)
-        rc = emu_streams_open(&s, run, ranks, nothing, &e);
-    if (rc == 0)
+        rc = emu_streams_open(&s, run, ranks, skipped, &e);
+    if (rc == 0 && opening.why == NULL)
         rc = emu_comms_open(&c, s, &e);
-    if (rc == 0)
+    if (rc == 0 && opening.why == NULL)
         rc = pass(w, s, c, &e);
-    if (rc != 0)
-        w->why_not = strdup(e.text);
+    w->why_not = rc != 0 ? strdup(e.text) : opening.why;
     emu_comms_close(c);
     emu_streams_close(s);
 }

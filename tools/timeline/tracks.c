@@ -2,6 +2,8 @@
  * Encodes and decodes items, numbers values, and makes the texts of rows and values. */
 #include "tools/timeline/tracks.h"
 
+#include "tools/tools.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,8 +194,10 @@ static void take_label(void *context, int64_t value, const char *text)
 {
     struct lane_texts *l = context;
     uint32_t number = values_find(&l->timeline->lanes[l->lane].values, value);
-    if (number < l->count && l->texts[number] == NULL)
+    if (number < l->count && l->texts[number] == NULL) {
         l->texts[number] = strdup(text);
+        l->incomplete |= l->texts[number] == NULL;
+    }
 }
 
 static char *text_of_number(const struct timeline *t, uint32_t lane, int64_t value)
@@ -229,7 +233,11 @@ struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane)
         }
         if (l.texts[i] == NULL)
             l.texts[i] = text_of_number(t, lane, v->values[i]);
+        l.incomplete |= l.texts[i] == NULL;
     }
+    if (l.incomplete)
+        message_warning("timeline",
+                        "no memory for a name: a number or a question mark stands for it");
     return l;
 }
 

@@ -123,6 +123,7 @@ void processor_text(const struct timeline *t, uint32_t processor, char out[160])
 bool lane_is_used(const struct timeline *t, uint32_t lane);
 /* Texts of a lane's values, by number. A text is NULL if there is no memory for it. */
 struct lane_texts {
+    bool incomplete; /* no memory for a text: its number, or nothing, stands for it */
     char **texts;
     uint32_t count;
     const struct timeline *timeline;
