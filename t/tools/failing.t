@@ -32,7 +32,7 @@ outcome() {
     elif [ "$2" != 0 ]; then
         [ -s err ] || grep -q ': readable: ' out || echo "failed without a word"
     elif [ "$(contents)" != "$1" ]; then
-        [ -s err ] || grep -qE ' are (not told|hexadecimal): .' out || echo "another output without a word"
+        [ -s err ] || grep -qE ' are (unknown|hexadecimal): .' out || echo "another output without a word"
     fi
 }
 # sweep COMMAND...: the calls of each kind, in turn.

@@ -292,14 +292,15 @@ static void print_left(FILE *out, const struct report_waits *w)
 {
     for (int i = 0; i < EMU_REASONS; i++)
         if (w->unmatched.sends[i] + w->unmatched.receives[i] > 0)
-            (void)fprintf(out, "  not told: %" PRIu64 " sends and %" PRIu64 " receives (%s)\n",
-                          w->unmatched.sends[i], w->unmatched.receives[i],
-                          emu_unmatched_text((enum emu_unmatched_reason)i));
+            (void)fprintf(
+                out, "  %" PRIu64 " sends and %" PRIu64 " receives could not be matched (%s)\n",
+                w->unmatched.sends[i], w->unmatched.receives[i],
+                emu_unmatched_text((enum emu_unmatched_reason)i));
     if (w->collectives_left > 0)
         (void)fprintf(out,
-                      "  not told: %" PRIu64
-                      " collective calls (not all of their ranks recorded everything from MPI_Init "
-                      "to them)\n",
+                      "  %" PRIu64
+                      " collective calls could not be compared between ranks (not all of their "
+                      "ranks recorded everything from MPI_Init to them)\n",
                       w->collectives_left);
 }
 
@@ -309,7 +310,7 @@ void report_waits_print(FILE *out, const struct report *r)
     if (w == NULL)
         return;
     if (w->why_not != NULL) {
-        (void)fprintf(out, "\nWaits of ranks are not told: %s\n", w->why_not);
+        (void)fprintf(out, "\nThe waits of ranks are unknown: %s\n", w->why_not);
         return;
     }
     print_sums(out, r);
