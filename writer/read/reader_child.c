@@ -110,6 +110,12 @@ static int open_file(struct child *c)
         if (access >= 0)
             (void)H5Pclose(access);
     }
+    /* HDF5 opens a file by SWMR only while it is being written: the writer may have closed it since
+     * the first attempt. */
+    if (c->file < 0) {
+        c->file = H5Fopen(c->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+        c->live = c->file < 0;
+    }
     return c->file < 0 ? damaged(c, "HDF5 cannot open it") : 0;
 }
 
