@@ -201,6 +201,11 @@ wait_for() {
     done
 }
 
+# remove_run FOLDER: removes the folder of a run when its writers have ended. Nobody waits for the
+# writer of a program that ends by a raw system call, by a signal or under a debugger.
+no_streams() { [ -z "$(ls -A "$rt_streams")" ]; }
+remove_run() { wait_for 20 no_streams; wait_for 20 rm -rf "$1"; }
+
 # have_mpi openmpi|mpich: succeeds if its mpirun exists and its mini-applications are built.
 have_mpi() { [ -x "$APPS/stencil.$1" ] && command -v "mpirun.$1" >/dev/null; }
 

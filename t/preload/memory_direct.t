@@ -15,7 +15,7 @@ exact() { exact_window "$1" direct "$2" "main,on_trap,$3"; }
 # then the trace must have VALUE modifications at the address CELL.
 waits() {
     local title=$1 cell
-    rm -rf run
+    remove_run run
     setarch -R "$REGTRACE" run -quiet -o run -memory . -control "start:enter_func:open_window,stop:enter_func:$2:count$3" -- ./direct alarms >out 2>err
     is "$? $(cat out)" "0 $(./direct alarms)" "$title: the same output"
     "$REGTRACE" skel replay run >replayed 2>said
@@ -37,7 +37,7 @@ for flags in gcc' -O0' gcc' -O2 -fcf-protection=none' gcc' -O2 -no-pie -fno-pie 
     waits "$flags, by another name" other_name 57 "$(printf %x $cells)" 56
     # The tool sees which function an ifunc has chosen only in position-independent programs.
     [[ $flags = *-no-pie* ]] || waits "$flags, one of several" chosen 20 "$(printf %x $((cells + 8)))" 19
-    rm -rf run
+    remove_run run
     "$REGTRACE" run -quiet -o run -memory . -control 'start:enter_func:open_window,stop:timeout:1ms' -- ./direct nothing >out 2>err
     is "$? $(cat out)" "0 $(./direct nothing)" "$flags, a window that ends amid calls: the same output"
     run 60 bash -c '"$1" skel replay -format binary run | wc -c' - "$REGTRACE"

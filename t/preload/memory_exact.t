@@ -37,7 +37,7 @@ variables() {
 # program must print what it printed without the tracer.
 recorded() {
     local name=$1 program=$2 plan=$3
-    rm -rf exact
+    remove_run exact
     variables "$plan" 0000001
     # shellcheck disable=SC2046
     setarch -R env -i "${variables[@]}" "./$program" $(arguments "$name") >cloned.out 2>cloned.err </dev/null
@@ -50,7 +50,7 @@ stepped() {
     local name=$1 program=$2 plan=$3 bias from to at size
     bias=$(bias_of "$program") from=$(symbol "$program" open_window) to=$(symbol "$program" close_window)
     read -r at size < <(section "$program")
-    rm -rf exact
+    remove_run exact
     variables "$plan" 1000001
     # shellcheck disable=SC2046
     timeout 500 "$STEPPER" -w "$(printf '%x:%x' $((bias + from)) $((bias + to)))" -r "$(printf '%x:%x' $((bias + at)) $((bias + at + size)))" -o steps \

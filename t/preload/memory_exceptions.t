@@ -14,7 +14,7 @@ for compiler in 'g++ -O0' 'g++ -O2' 'clang++ -O2'; do
     bare=$(./throws 3000)
     for windows in 'start:timeout:2ms,stop:timeout:1ms,repeat' 'start:timeout:500us,stop:timeout:300us,repeat'; do
         for i in 1 2 3 4; do
-            rm -rf run
+            remove_run run
             run 60 env REGTRACE_DIR=run REGTRACE_MEMORY=. REGTRACE_CONTROL="$windows" LD_PRELOAD="$LIBREGTRACE" ./throws 3000
             is "$status $out $err" "0 $bare " "$compiler, $windows, run $i: the same exceptions are caught"
         done

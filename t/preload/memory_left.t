@@ -24,7 +24,7 @@ for flags in gcc' -O1' gcc' -O2' clang' -O1'; do
             # This would record every access of a loop that runs for 20 ms.
             [ "$plan $how" != 'addresses alarm' ] && [ "$plan $how" != 'addresses cancel' ] || continue
             name="$how, $plan, $flags"
-            rm -rf run
+            remove_run run
             "$REGTRACE" run -quiet -o run -memory . -memory-plan $plan -control "$window" -- ./left $how >out 2>err
             is "$? $(cat err) $(tail -n +2 out)" "0  1" "$name: runs as it does"
             read -r after first beyond <out
@@ -88,7 +88,7 @@ E2
 gcc -O1 -shared -fPIC -o libplug.so plug.c && gcc -O1 -o loads loads.c -pthread || exit 99
 for which in '.;.@libplug.so' '.@libplug.so'; do
     for when in within before; do
-        rm -rf run
+        remove_run run
         "$REGTRACE" run -quiet -o run -memory "$which" -control "$window" -- ./loads $when >out 2>err
         is "$? $(cat out)" "0 100" "$which, loaded $when: runs as it does" || diag "$(cat err)"
         "$REGTRACE" skel replay run >replayed 2>said

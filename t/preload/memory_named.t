@@ -16,7 +16,7 @@ done
 gcc -O2 -w -no-pie -z noexecstack -o named "$here/memory_named.c" || exit 99
 # recorded_of REGEX [PROGRAM]: prints the functions whose accesses were recorded.
 recorded_of() {
-    rm -rf run
+    remove_run run
     "$REGTRACE" run -quiet -o run -memory "$1" -- "./${2:-named}" 20 >out 2>err
     "$REGTRACE" skel replay run >replayed 2>said
     awk '!/^#/ { print $1 }' replayed | sort -u >places
@@ -50,7 +50,7 @@ is "$(recorded_of '^(one|two)$' >/dev/null; grep -c . replayed)" "$(rm -rf cache
 # Retpolines: calls that return elsewhere.
 for how in thunk-inline thunk; do
     gcc -O2 -w -fcf-protection=none -mindirect-branch=$how -o retpolines "$here/memory_named.c" 2>said || { skip "retpolines, $how" "this compiler makes none"; continue; }
-    rm -rf run
+    remove_run run
     "$REGTRACE" run -o run -memory . -control start:enter_func:open_window,stop:enter_func:close_window -- ./retpolines 20 >out 2>err
     is "$? $(cat out)" "0 $(./retpolines 20)" "retpolines, $how: prints what it prints without"
     "$REGTRACE" skel replay run >replayed 2>said

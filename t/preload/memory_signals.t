@@ -15,7 +15,7 @@ same() {
     local name=$1 how=$2
     shift 2
     ./signals "$how" >bare 2>&1 || exit 99
-    rm -rf run
+    remove_run run
     timeout 100 "$REGTRACE" run -quiet -o run "$@" -- ./signals "$how" >out 2>err
     is "$? $(cat out err)" "0 $(cat bare)" "$name"
 }

@@ -16,7 +16,7 @@ traced() {
     local chains
     chains=$(printf '%-160s' "$1")
     shift
-    rm -rf run
+    remove_run run
     timeout 100 setarch -R env -i REGTRACE_DIR="$T/run" REGTRACE_SHM="$REGTRACE_SHM" REGTRACE_MEMORY="${memory:-.}" LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="$chains" \
         "$@" >out 2>err </dev/null
     status=$?

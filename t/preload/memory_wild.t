@@ -16,7 +16,7 @@ for flags in gcc' -O0' gcc' -O2' gcc' -O2 -no-pie -fno-pie -mcmodel=large' gcc' 
     # there is recorded.
     recorded "$flags, places without copies" wild begins skeleton
     is "$(sed -n 's/^# \([0-9]*\) times a function was not recorded .* 0x[0-9a-f]*$/\1/p' replayed)" 4 "$flags: the replay says how often something is missing"
-    like "$(cat exact/regtrace.log)" 'error: memory traces lack what a function does from a place on: begins\+0x[0-9a-f]* \(it begins with what a clone cannot do' "$flags: and the log of what"
+    like "$(cat exact/regtrace.log)" 'error: memory traces lack what a function does from a place on: begins\+0x[0-9a-f]* \(it begins with what a copy cannot do' "$flags: and the log of what"
     cell=$(printf %x $(($(bias_of wild) + $(symbol wild cells) + 8)))
     is "$(grep -c " W 8 $cell\$\| M 8 $cell\$" replayed)" 4 "$flags: what is called from there is recorded"
     "$REGTRACE" skel replay -format binary exact >records

@@ -20,7 +20,7 @@ for flags in g++' -O0' g++' -O2' clang++' -O2'; do
     # shellcheck disable=SC2086
     $flags -w -o within "$here/memory_within.cc" || exit 99
     for how in thrown jumped both 'both stack'; do
-        rm -rf run
+        remove_run run
         # shellcheck disable=SC2086
         "$REGTRACE" run -quiet -o run -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window' -- ./within $how >out 2>err
         is "$? $(cat err)" "0 " "$how, $flags: runs as it does"

@@ -10,6 +10,7 @@
 command -v valgrind >/dev/null || skip_all "no valgrind"
 same_limit=300
 
+has_files() { [ "$(find "$last_trace" -name 'rank-*.h5' | wc -l)" = "$1" ]; }
 # clean NAME FILES [VAR=VALUE]... PROGRAM [ARGUMENT]...: compares the runs. The run must write FILES
 # rank files, all of them sound.
 clean() {
@@ -21,7 +22,9 @@ clean() {
     done
     same "$name" "${env[@]}" valgrind -q --error-exitcode=99 "$P/$1" "${@:2}"
     [ "$files" != 0 ] || return 0
-    is "$(find "$last_trace" -name 'rank-*.h5' | wc -l)" "$files" "$name: its files are there"
+    # Nobody waits for the writer of a program that ends without its destructors.
+    wait_for 20 has_files "$files"
+    is $? 0 "$name: its files are there" || diag "$(ls -l "$last_trace")"
     run 60 "$REGTRACE" check "$last_trace"
     is "$status" 0 "$name: and sound" || diag "$out$err"
 }
