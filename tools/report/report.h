@@ -90,7 +90,7 @@ struct report_rank {
     double window_ns, mpi_ns, mpi_window_ns;
     /* events: in the windows of report.windows */
     uint64_t calls, bytes, received, events;
-    uint64_t lost_events, loss[RT_LOSS_STORAGE + 1];
+    uint64_t lost_events, loss[RT_LOSS_KINDS];
     bool lost_unknown; /* more was lost; how much is unknown */
     uint64_t dropped, waits;
     uint64_t interrupted; /* system calls that failed with EINTR because of our signals */
