@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Translates enums.def and event_fields.def for readers other than C.
 
-usage: translate.py python | markdown. Prints the module share/python/regtrace/format.py, or the
-table of fields in share/doc/schema.md. After a change of a .def file, run `translate.py write`,
-which replaces both; t/style/translated.t fails until then."""
+usage: translate.py python | markdown | write | check
+
+python prints the module share/python/regtrace/format.py, markdown the table of fields in
+share/doc/schema.md. After a change of a .def file, `write` replaces both; until then `check` fails,
+and so does t/style/translated.t."""
 import os
 import re
 import sys
@@ -32,7 +34,7 @@ def rows(name, macros):
 
 
 def fields():
-    """Returns for each event its fields: (word, name, first bit, bits), those of its second slot last."""
+    """Returns the fields of each event: (word, name, first bit, bits), the second slot's last."""
     events = {}
     for macro, (event, word, name, first, bits, *_) in rows("event_fields.def", ["FIELD", "MORE"]):
         events.setdefault(event, []).append((word if macro == "FIELD" else "more." + word, name, int(first), int(bits)))

@@ -13,8 +13,8 @@
 enum { LOOP_BLOCK = 64, LOOP_BYTES = 4 * (2 * LOOP_BLOCK + 32) };
 
 /* Executes two instructions a turn: 2 * turns retire here, and at most eight more. LOOP_BLOCK turns
- * make one block of instructions without a branch, because QEMU pays for blocks, not for
- * instructions: it executes 1,000 million of these a second, and 80 million in blocks of two. */
+ * make one block of instructions without a branch, because QEMU pays for each block that it
+ * executes, and little for an instruction in it. */
 __attribute__((noinline, unused)) static void loop_turns(uint64_t turns)
 {
     uint64_t blocks = turns / LOOP_BLOCK, rest = turns % LOOP_BLOCK;
