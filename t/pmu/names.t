@@ -5,7 +5,7 @@
 # sees nothing of that. PAPI_CSV_EVENT_FILE replaces PAPI's definitions by events that need no
 # hardware, so that all of this is tested on machines without a counter.
 . "$(dirname "$0")/../lib.sh"
-P=$REGTRACE_BUILD/t/preload/sampled
+P=$REGTRACE_BUILD/t/preload/count/sampled
 E=$REGTRACE_BUILD/pmu/regtrace-events
 window=start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat
 unset PAPI_CSV_EVENT_FILE REGTRACE_EVENT_CODES REGTRACE_PMU REGTRACE_EVENTS REGTRACE_SAMPLE

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts compare=$REGTRACE_SOURCE/t/pmu/compare.py
-places=$REGTRACE_BUILD/t/probes/places
+places=$REGTRACE_BUILD/t/preload/patch/programs/places
 export XDG_CACHE_HOME=$T/cache
 [ -x "$parts" ] && [ -x "$places" ] || skip_all "places are for x86-64, and need regtrace-sites"
 
@@ -95,7 +95,7 @@ like "$counted" "^start 0 0,stop $stop -,start $((stop + 100)) $((stop + 100)),s
 
 # The program's own breakpoints, calls through pointers, entries and exits of functions.
 own=$T/own
-cc -D_GNU_SOURCE -O2 -o "$own" "$REGTRACE_SOURCE/t/probes/own.c" || exit 99
+cc -D_GNU_SOURCE -O2 -o "$own" "$REGTRACE_SOURCE/t/preload/patch/programs/own_breakpoints.c" || exit 99
 callee=precond:enter_func:callee,precond:exit_func:callee,repeat
 # Prints the number of instructions of each call of callee.
 lengths() {

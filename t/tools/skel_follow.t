@@ -123,7 +123,7 @@ like "$err" 'nothing was recorded in records' "is said"
 run 20 "$REGTRACE" skel replay -follow -window 99999 records
 is "$status $(grep -c 'in window 99999 ' <<<"$err")" "1 1" "a window that there is not"
 
-gcc -O2 -o handlers "$here/../preload/memory_handlers.c" || exit 99
+gcc -O2 -o handlers "$here/../preload/memory/programs/memory_handlers.c" || exit 99
 MEMORY_LOG=$T/log start handled ./handlers nested 40
 "$REGTRACE" skel replay -follow handled 2>said >followed
 is "${PIPESTATUS[0]} $(cat said)" "0 " "handlers of signals"

@@ -47,7 +47,7 @@ else
 fi
 
 # Signal handlers have separate recordings, which belong to the same program.
-gcc -O2 -o handlers "$here/../preload/memory_handlers.c" || exit 99
+gcc -O2 -o handlers "$here/../preload/memory/programs/memory_handlers.c" || exit 99
 MEMORY_LOG=$T/log "$REGTRACE" run -quiet -o handled -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window,repeat' -- ./handlers nested 8 >out 2>said
 hdf5 -o handled.h5 handled
 "$REGTRACE" skel replay handled >text

@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Children made by clone() or by raw system calls: each records into its own file, and nothing of
+# the parent's recording is lost.
+. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../same.sh"
+
+# count NAME: prints how many regions of that name the last trace has.
+count() { "$REGTRACE" dump "$last_trace" | grep -cE "region begins.*\"$1\""; }
+
+for part in clone returns raw_clone raw_fork fork; do
+    same "$part" "$P/copies" $part
+    wait_for 20 test -e "$last_trace/regtrace.h5"
+    is "$(count parent)" 4510 "$part: all of the parent's regions are there"
+    is "$(count child)" 4500 "$part: and all of the children's"
+    is "$(find "$last_trace" -name 'rank-*.h5' | wc -l)" 4 "$part: in a file each"
+    is "$("$REGTRACE" dump "$last_trace/rank-00000.h5" | grep -cE 'region begins.*"parent"')" 4510 "$part: the parent has the rank's name"
+    run 60 "$REGTRACE" check "$last_trace"
+    is "$status" 0 "$part: the files are sound" || diag "$out$err"
+
+    same "$part, nothing before" "$P/copies" $part late
+    wait_for 20 test -e "$last_trace/regtrace.h5"
+    is "$(count child)" 4500 "$part: children of a parent that records nothing record"
+    is "$(find "$last_trace" -name 'rank-*.h5' | wc -l)" 3 "$part: in a file each"
+done
+same "exec behind a raw system call" "$P/copies" raw_exec
+wait_for 20 test -e "$last_trace/regtrace.h5"
+is "$(count parent) $(count program)" "4510 4500" "exec behind a raw system call: parent and programs record"
+done_testing

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# enter_func in programs that were not compiled for it: it fires as often as the program itself
+# counts, however a function is reached.
+. "$(dirname "$0")/../../lib.sh"
+P=$T/called plugin=$T/plugin.so
+export XDG_CACHE_HOME=$T/cache
+[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
+c++ -O2 -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/called.cc" -ldl && cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/preload/patch/programs/called_library.c" || exit 1
+
+# enters ALARM PART [ARGUMENT]: checks that the alarm fires as often as the program says.
+enters() {
+    local alarm=$1
+    shift
+    rm -rf "$T/run" "$T/log"
+    run 60 env REGTRACE_DIR="$T/run" REGTRACE_CONTROL="precond:$alarm,repeat" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" "$@"
+    is "$status $(grep -c ' event precond ' "$T/log" 2>/dev/null)" "0 $out" "$alarm, $*: as often as the program says" || diag "$err"
+    [ "$out" -gt 0 ]
+    ok $? "which is more than never" || diag "$out"
+}
+
+enters enter_func:over overloads
+enters 'enter_func:"second::over"' qualified
+enters enter_func:recursive deep
+enters enter_func:thrown exceptions
+enters enter_func:called ways
+enters enter_func:called traps
+enters enter_func:called forks
+enters enter_func:called leaps
+enters enter_func:plugged plugin "$plugin"
+enters address:at_plugged plugin "$plugin"
+enters address:plugin.so+0x"$(nm "$plugin" | awk '$3 == "at_plugged" {print $1}')" plugin "$plugin"
+rm -f "$T/log"
+run 60 env REGTRACE_DIR="$T/begin" REGTRACE_CONTROL=precond:address:at_begin,repeat REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$P" plugin "$plugin"
+is "$(grep -c ' event precond ' "$T/log")" 2 "an image that is loaded later has its probes before its own constructors run"
+
+# Windows that are opened and closed by functions alone.
+run 60 "$REGTRACE" run -quiet -o "$T/window" -control start:enter_func:recursive:count3,stop:enter_func:recursive:count2,repeat -- "$P" deep
+is "$status" 0 "windows by functions: the program runs" || diag "$err"
+ok_run "what is recorded holds" "$REGTRACE" check "$T/window"
+is "$("$REGTRACE" report --json "$T/window" | grep -c '"ordinal"')" 2 "ten entries make two windows"
+
+# With names that are wrong, and with places where an int3 would kill, the program runs, because
+# other programs of the job may have these names.
+run 60 "$REGTRACE" run -quiet -o "$T/wrong" -control start:enter_func:recursiv -- "$P" deep
+is "$status|$out" "0|10" "a misspelt name: the program runs"
+like "$err" "no function 'recursiv'; nearest are recursive" "and the nearest names are said"
+run 60 env REGTRACE_DIR="$T/child" REGTRACE_CONTROL=start:enter_func:Py_BytesMain LD_PRELOAD="$LIBREGTRACE" \
+    "$PYTHON" -c 'import subprocess; subprocess.run(["true"])'
+is "$(grep -c warning <<<"$err")" 0 "and not again in programs that traced ones start, which may be others" || diag "$err"
+for alarm in enter_func:malloc address:rand; do
+    run 60 "$REGTRACE" run -quiet -o "$T/libc" -control start:$alarm -- "$P" deep
+    is "$status|$out" "0|10" "$alarm: the program runs"
+    like "$err" "$alarm: (libc.so.6|ld-linux[^ ]*) has it, which runs with SIGTRAP blocked at times: places there are left alone" "and it is said"
+done
+
+# An inlined function has no entry. DWARF says where it was inlined, and alarms can use these
+# places.
+# inlined PROGRAM NAME: runs it with an alarm at NAME; the warning is in $err.
+inlined() {
+    run 60 env REGTRACE_DIR="$T/inlined-run" REGTRACE_CONTROL="start:enter_func:\"$2\"" LD_PRELOAD="$LIBREGTRACE" "$1"
+    is "$status|$out" "0|139" "$(basename "$1"), $2: the program runs"
+    rm -rf "$T/inlined-run"
+}
+for compiler in g++ clang++; do
+    I=$T/inlined_$compiler
+    if ! "$compiler" -O2 -g -o "$I" "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" 2>/dev/null; then
+        skip "$compiler: where a function was inlined" "there is no $compiler here"
+        continue
+    fi
+    for name in AdvanceTime grids::Grid::AdvanceTime; do
+        inlined "$I" "$name"
+        like "$err" "'$name' was inlined at 2 places and has no entry; use instead: inlined.cc:" "that it was inlined is said"
+    done
+    said=$err
+    for place in 10:3 100:1; do
+        line=$(grep -n "AdvanceTime(${place%:*})" "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" | cut -d: -f1)
+        alarm=$(grep -oE "inlined.cc:$line address:[^ ,]*" <<<"$said")
+        rm -f "$T/log"
+        run 60 env REGTRACE_DIR="$T/inlined-run" REGTRACE_CONTROL="precond:${alarm#* },repeat" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$I"
+        rm -rf "$T/inlined-run"
+        is "$status $(grep -c ' event precond ' "$T/log")" "0 ${place#*:}" "$compiler: ${alarm:-no alarm} fires as often as that line runs" || diag "$err"
+    done
+done
+c++ -O2 -g0 -o "$T/bare" "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" || exit 99
+inlined "$T/bare" AdvanceTime
+like "$err" "no function 'AdvanceTime'; nearest are AdvanceTimeStep, GridAdvanceTime, AdvanceTip" "without DWARF: names that begin so are nearest, then those that contain it"
+done_testing
