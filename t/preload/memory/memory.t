@@ -154,7 +154,7 @@ fi
 # A whole run, access by access. The single-stepped run needs the program at the same addresses: it
 # has the same environment, but no window. What runs before main, and the entry code, is in no
 # function of a window; PLT stubs are not recorded.
-cc -O2 -o kernels "$REGTRACE_SOURCE/t/isa/kernels.c" -lm || exit 99
+cc -O2 -o kernels "$REGTRACE_SOURCE/t/isa/memory/kernels.c" -lm || exit 99
 place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
 with() {
     local open=$1
@@ -171,7 +171,7 @@ if setarch -R true 2>/dev/null; then
     skeleton=$(echo exact/memory/*.c) recording=$(echo exact/memory/*.rec)
     gcc -O0 -w -shared -fPIC -o all.so "$skeleton" || diag "no skeleton"
     sed -n 's/^ENTRY([0-9]*, 0x\([0-9a-f]*\),.*/\1/p' "$skeleton" >functions
-    SKELETON_KNOWN=1 "$REGTRACE_BUILD/t/isa/skeleton" ./kernels "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
+    SKELETON_KNOWN=1 "$REGTRACE_BUILD/t/isa/memory/skeleton" ./kernels "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
     "$SKEL" --recording "$recording" all.so | grep -v '^#' >replayed
     diag "$(wc -l <trace) accesses by single steps, $(wc -l <replayed) replayed of $(stat -c %s stream) bytes"
     start=$((bias + 0x$(nm kernels | sed -n 's/ T _start$//p')))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Displaced instructions as objdump shows them: the same ones in the same order, with the same
 # targets and the same memory, and a jump back.
-. "$(dirname "$0")/../lib.sh"
-RELOCATE=$REGTRACE_BUILD/t/isa/relocate.t
+. "$(dirname "$0")/../../lib.sh"
+RELOCATE=$REGTRACE_BUILD/t/isa/plan/relocate.t
 [ -x "$RELOCATE" ] || skip_all "this build has no isa/ (configure says why)"
 command -v objdump >/dev/null || skip_all "no objdump"
 mkdir "$T/sequences"

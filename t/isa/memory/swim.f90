@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! The seed's loop, with assumed-shape arrays and a strided one: for t/isa/skeleton.t.
+! The seed's loop, with assumed-shape arrays and a strided one: for t/isa/memory/skeleton.t.
 module water
     implicit none
 contains

@@ -3,9 +3,9 @@
 # Tests regtrace-vprofiler and the library for plug-ins of value profiling: all calls of the
 # interface; each entry of the table missing; plug-ins that crash, hang, exit and return nonsense in
 # each call; names; the installed plug-ins; the example of DCPI's manual.
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../lib.sh"
 VP=$REGTRACE_BUILD/isa/regtrace-vprofiler
-ASKING=$REGTRACE_BUILD/t/isa/asking
+ASKING=$REGTRACE_BUILD/t/isa/values/asking
 [ -x "$VP" ] || skip_all "this build has no isa/ (configure says why)"
 for tool in gcc as objdump; do
     command -v $tool >/dev/null || skip_all "no $tool"
@@ -18,7 +18,7 @@ mkdir -p include lib
 cp -r "$REGTRACE_SOURCE/share/include/regtrace" include/
 cp "$REGTRACE_BUILD/libregtrace-trace.a" lib/
 build() { gcc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude -shared -fPIC -o "$1" "$2" -Llib -lregtrace-trace; }
-ok_run "a plug-in is built with what is installed" build ./test.so "$REGTRACE_SOURCE/t/isa/plugin.c"
+ok_run "a plug-in is built with what is installed" build ./test.so "$REGTRACE_SOURCE/t/isa/values/plugin.c"
 ok_run "the manual's example too" build ./vp-ldq-addr.so "$REGTRACE_SOURCE/share/examples/vp-ldq-addr.c"
 printf '#include <regtrace/vprofiler.h>\nint x = op_add;\n' >header.cc
 if command -v g++ >/dev/null; then

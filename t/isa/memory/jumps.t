@@ -3,11 +3,11 @@
 # Tests jumps through tables. The skeleton has the table and computes the target from the index, and
 # nothing of the jump is recorded. That does not hold if the program may change the table, or if a
 # loaded entry also serves something else.
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
-# shellcheck source=t/isa/stepped.inc
+# shellcheck source=t/isa/memory/stepped.inc
 . "$here/stepped.inc"
 
 # tables FUNCTION PROGRAM: prints the numbers of computed jumps, of recorded jumps, and of tables in
@@ -146,7 +146,7 @@ is "$status" 1 "one that is beyond the table"
 like "$err" 'the jump at 0x[0-9a-f]+ leads where no skeleton goes on' "is told"
 
 # The benefit: recorded values an access, for a kernel that interprets (t/kernels).
-gcc -O2 -o interpret "$here/../kernels/interpret.c" "$here/../kernels/window.c" || exit 99
+gcc -O2 -o interpret "$here/../../kernels/interpret.c" "$here/../../kernels/window.c" || exit 99
 REGTRACE_DIR=run "$REGTRACE" run -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window' -- ./interpret 200 2 >out 2>&1
 ok $? "an interpreter is recorded" || diag "$(cat out)"
 said=$("$REGTRACE" skel replay -format count run)

@@ -3,16 +3,16 @@
 # Tests regtrace-vprofiler's answers about instructions. Lengths, control flow, memory operands and
 # copies are compared with objdump, for hand-written code with all kinds of operands, for libm and
 # for a third of libc. The captured operands are compared with a table made by hand.
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../lib.sh"
 VP=$REGTRACE_BUILD/isa/regtrace-vprofiler
-ASKING=$REGTRACE_BUILD/t/isa/asking
+ASKING=$REGTRACE_BUILD/t/isa/values/asking
 [ -x "$VP" ] || skip_all "this build has no isa/ (configure says why)"
 for tool in gcc as objdump; do
     command -v $tool >/dev/null || skip_all "no $tool"
 done
 python=$(command -v python3) || skip_all "no python3"
 cd "$T" || exit 1
-compare() { "$python" "$REGTRACE_SOURCE/t/isa/operands.py" "$@"; }
+compare() { "$python" "$REGTRACE_SOURCE/t/isa/values/operands.py" "$@"; }
 
 # agrees NAME LEAST: compares the instructions of the file `text`, of which there must be LEAST.
 agrees() {
@@ -29,7 +29,7 @@ agrees() {
     is "$(grep -v '^want' wanted | head -5)" "" "$1: copies use registers that are free"
     is "$(compare plain copied | diff - <(grep '^want' wanted) | head -5)" "" "$1: $(grep -c ^want wanted) copies do what the instructions do"
 }
-if as -o operands.o "$REGTRACE_SOURCE/t/isa/operands.S" 2>as.err; then
+if as -o operands.o "$REGTRACE_SOURCE/t/isa/values/operands.S" 2>as.err; then
     objdump -d -w --adjust-vma=0x400000 operands.o >text
     agrees "all kinds of operands" 300
     isnt "$(grep -c stack_as answers),$(grep -c fixup answers)" "0,0" "there are copies of both kinds"
@@ -67,7 +67,7 @@ is "$(awk 'NR == FNR { n[$1] = $3 < 16 ? $3 : 16; next } { sub("length=", "", $2
 # destination. "-": no record.
 mkdir -p include
 cp -r "$REGTRACE_SOURCE/share/include/regtrace" include/
-ok_run "a plug-in is built" gcc -std=c11 -D_GNU_SOURCE -Iinclude -shared -fPIC -o test.so "$REGTRACE_SOURCE/t/isa/plugin.c" "$REGTRACE_BUILD/libregtrace-trace.a"
+ok_run "a plug-in is built" gcc -std=c11 -D_GNU_SOURCE -Iinclude -shared -fPIC -o test.so "$REGTRACE_SOURCE/t/isa/values/plugin.c" "$REGTRACE_BUILD/libregtrace-trace.a"
 cat >table <<'EOF'
 mov %rax, %rbx | general:3,0,8,0 general:0,0,8,0 | general:3,0,8,0
 mov %eax, %r15d | general:15,0,4,0 general:0,0,4,0 | general:15,0,4,0

@@ -3,8 +3,8 @@
 # Tests isa/'s view of images: symbols against readelf, function ranges against readelf's frames,
 # names against c++filt; stripped images, .gnu_debugdata, debug files, PIE and others, static PIE,
 # damaged files.
-. "$(dirname "$0")/../lib.sh"
-LOOK=$REGTRACE_BUILD/t/isa/look
+. "$(dirname "$0")/../../lib.sh"
+LOOK=$REGTRACE_BUILD/t/isa/image/look
 [ -x "$LOOK" ] || skip_all "this build has no isa/ (configure says why)"
 for tool in g++ gcc readelf objcopy strip c++filt; do
     command -v $tool >/dev/null || skip_all "no $tool"
@@ -34,7 +34,7 @@ like "$("$LOOK" symbols "$libc")" ' 10 dynsym memcpy@@' "an indirect function is
 
 # --- Names of C++, in programs of all kinds ---
 cd "$T" || exit 1
-src=$REGTRACE_SOURCE/t/isa/names.cc
+src=$REGTRACE_SOURCE/t/isa/image/names.cc
 ok_run "compiles a PIE" g++ -O1 -o pie "$src"
 ok_run "compiles a program at a fixed address" g++ -O1 -no-pie -o fixed "$src"
 ok_run "compiles a static PIE" g++ -O1 -static-pie -o static-pie "$src"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the processor's real accesses from the decoder's own operands and the registers. */
-#include "t/isa/skeleton.h"
+#include "t/isa/memory/skeleton.h"
 
 #include "isa/decode/operands.h"
 

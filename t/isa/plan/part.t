@@ -3,7 +3,7 @@
 # If requests name functions, or bytes that few functions have, only these functions are decoded.
 # The sites are the same as with everything decoded, hardly a jump is missing, none is added, and it
 # is less work.
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../lib.sh"
 SITES=$REGTRACE_BUILD/isa/regtrace-sites
 [ -x "$SITES" ] || skip_all "probes are for x86-64, and need regtrace-sites"
 
@@ -86,7 +86,7 @@ cat >"$T/into.S" <<'END'
     ret
     over far_from
 END
-cc -shared -nostdlib -I"$REGTRACE_SOURCE/t/isa" -o "$T/into.so" "$T/into.S" || exit 99
+cc -shared -nostdlib -I"$REGTRACE_SOURCE/t/isa/plan" -o "$T/into.so" "$T/into.S" || exit 99
 for function in free_one:1 near_one:0 far_one:0; do
     is "$(sites "$T/into.so" "enter:${function%:*}" | grep -c jump=)" "${function#*:}" "${function%:*}: a jump where nobody comes into its bytes, else none"
 done
@@ -94,7 +94,7 @@ done
 # All other ways into the first bytes: from code in another segment or at its end, through a table,
 # by a computed address. The program must run as before when these functions are patched.
 for how in "-fPIE -pie" "-fno-pie -no-pie -DFIXED"; do
-    cc $how -o "$T/into" "$REGTRACE_SOURCE/t/isa/into.c" "$REGTRACE_SOURCE/t/isa/into.S" -Wl,--section-start=.text2=0x900000 || exit 99
+    cc $how -o "$T/into" "$REGTRACE_SOURCE/t/isa/plan/into.c" "$REGTRACE_SOURCE/t/isa/plan/into.S" -Wl,--section-start=.text2=0x900000 || exit 99
     mapfile -t ones < <(nm "$T/into" | sed -n 's/.* T \([a-z]*\)_one$/\1/p')
     for function in "${ones[@]}"; do
         [ "$function" = free ] && wanted=1 || wanted=0

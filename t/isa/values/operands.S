@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instructions with operands of all kinds, for t/isa/operands.t. They never run. */
+ * Instructions with operands of all kinds, for t/isa/values/operands.t. They never run. */
     .text
 here:
     /* Addressing: base, index, scale, displacement; 32-bit, absolute, relative to rip and eip */

@@ -3,11 +3,11 @@
 # Tests the analyses of functions for skeletons: `regtrace skel analyze`; every address and
 # condition that can be computed, against programs single-stepped by ptrace; installed executables,
 # and damaged ones.
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
-# shellcheck source=t/isa/stepped.inc
+# shellcheck source=t/isa/memory/stepped.inc
 . "$here/stepped.inc"
 
 if [ "$(getconf LONG_BIT)" != 64 ] || ! setarch -R true 2>/dev/null; then

@@ -3,8 +3,8 @@
 # Tests where instructions begin, for programs and libraries of several kinds. objdump has every
 # instruction that isa/ is sure of, and most of the text is sure. Data in hand-written text is not
 # sure. No instruction that a stepped program executes begins inside of one that isa/ has found.
-. "$(dirname "$0")/../lib.sh"
-LOOK=$REGTRACE_BUILD/t/isa/look
+. "$(dirname "$0")/../../lib.sh"
+LOOK=$REGTRACE_BUILD/t/isa/image/look
 [ -x "$LOOK" ] || skip_all "this build has no isa/ (configure says why)"
 for tool in g++ gcc objdump strip; do
     command -v $tool >/dev/null || skip_all "no $tool"
@@ -52,24 +52,24 @@ compiled() {
     cp "$name" "$name.stripped" && strip "$name.stripped"
     agrees "$name, stripped" "$name.stripped" 980 "$name"
 }
-src=$REGTRACE_SOURCE/t/isa
+src=$REGTRACE_SOURCE/t/isa/decode
 for compiler in gcc clang; do
     command -v $compiler >/dev/null || { skip "switches of $compiler" "no $compiler"; continue; }
     for how in -O0 "-O3 -no-pie" "-O2 -fcf-protection" "-O2 -fno-plt -fno-pic -no-pie"; do
         # shellcheck disable=SC2086  # options are separate words
-        compiled "switches$compiler${how// /}" $compiler $how "$src/switches.c"
+        compiled "switches$compiler${how// /}" $compiler $how "$src/../memory/switches.c"
         "./switches$compiler${how// /}" >output
         is "$(cat output)" "$(cat expected 2>/dev/null || tee expected <output)" "it runs as the others"
         # All cases are found, so all that they execute is sure, the interpreter's labels included.
         is "$(counts "switches$compiler${how// /}" unsure)" 0 "nothing in it is unsure"
     done
 done
-compiled names-O0 g++ -O0 "$src/names.cc"
-compiled names-O3 g++ -O3 "$src/names.cc"
+compiled names-O0 g++ -O0 "$src/../image/names.cc"
+compiled names-O3 g++ -O3 "$src/../image/names.cc"
 # The headers and constants are in the segment of the code, as linkers placed them before 2018.
-ok_run "compiles a library in one segment" gcc -O2 -fPIC -shared -Wl,-z,noseparate-code -o together.so "$src/switches.c"
+ok_run "compiles a library in one segment" gcc -O2 -fPIC -shared -Wl,-z,noseparate-code -o together.so "$src/../memory/switches.c"
 agrees "a library in one segment" together.so 400
-compiled static-pie gcc -O2 -static-pie "$src/switches.c"
+compiled static-pie gcc -O2 -static-pie "$src/../memory/switches.c"
 
 # --- Hand-written code ---
 for how in -static-pie -static; do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Applies plans to a library while no thread runs in it. t/isa/apply.c says what it compares.
-. "$(dirname "$0")/../lib.sh"
-APPLY=$REGTRACE_BUILD/t/isa/apply
+# Applies plans to a library while no thread runs in it. t/isa/plan/apply.c says what it compares.
+. "$(dirname "$0")/../../lib.sh"
+APPLY=$REGTRACE_BUILD/t/isa/plan/apply
 SITES=$REGTRACE_BUILD/isa/regtrace-sites
 [ -x "$SITES" ] || skip_all "this build has no isa/ (configure says why)"
 libm=$(ldconfig -p | awk '/libm\.so\.6/ && /x86-64/ { print $NF; exit }')

@@ -3,7 +3,7 @@
 """Compares answers of regtrace-vprofiler with objdump's text.
 
 operands.py questions|check|copies|plain OBJDUMP [ANSWERS [FILE]]
-- questions: prints questions for t/isa/asking.
+- questions: prints questions for t/isa/values/asking.
 - check: compares lengths, control flow, targets, memory operands, use of vectors, and elements
   of gathers; prints differences and counts.
 - copies: writes the copies of instructions to a file of code, and prints the text that objdump

@@ -15,7 +15,7 @@
  * ADDRESS". FUNCTIONS has the addresses of the functions that have a skeleton, by number.
  *
  * SKELETON_PLAN names another plan than "skeleton". */
-#include "t/isa/skeleton.h"
+#include "t/isa/memory/skeleton.h"
 
 #include "isa/memory/source/source.h"
 #include "isa/memory/replay/stream.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * State that t/isa/skeleton keeps of an active function, and what it computes from it (computed.c).
+ * State that t/isa/memory/skeleton keeps of an active function, and what it computes from it (computed.c).
  */
 #ifndef REGTRACE_T_ISA_SKELETON_H
 #define REGTRACE_T_ISA_SKELETON_H

@@ -3,7 +3,7 @@
  * that its replay must give. */
 #include "isa/memory/source/source.h"
 #include "isa/memory/replay/stream.h"
-#include "t/isa/skeleton.h"
+#include "t/isa/memory/skeleton.h"
 
 #include <inttypes.h>
 #include <stdio.h>

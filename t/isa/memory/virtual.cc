@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Virtual functions, templates, and exceptions that are not thrown, for t/isa/skeleton.t.
+// Virtual functions, templates, and exceptions that are not thrown, for t/isa/memory/skeleton.t.
 #include <algorithm>
 #include <cstdio>
 #include <map>

@@ -3,8 +3,8 @@
 # Tests regtrace-sites: the sites of requests, against labels of hand-written code and against
 # objdump; its messages about names that match nothing; the folder of plans, with many processes at
 # once and with damage.
-. "$(dirname "$0")/../lib.sh"
-LOOK=$REGTRACE_BUILD/t/isa/look
+. "$(dirname "$0")/../../lib.sh"
+LOOK=$REGTRACE_BUILD/t/isa/image/look
 SITES=$REGTRACE_BUILD/isa/regtrace-sites
 [ -x "$SITES" ] || skip_all "this build has no isa/ (configure says why)"
 for tool in gcc g++ objdump nm; do
@@ -12,7 +12,7 @@ for tool in gcc g++ objdump nm; do
 done
 cd "$T" || exit 1
 export HOME=$T/home XDG_CACHE_HOME=
-src=$REGTRACE_SOURCE/t/isa
+src=$REGTRACE_SOURCE/t/isa/plan
 ok_run "assembles marks" gcc -static -nostdlib -o marks "$src/marks.S"
 libm=$(readlink -f "$(ldconfig -p | awk '/libm\.so\.6/ && /x86-64/ { print $NF; exit }')")
 libc=$(ldd "$LOOK" | awk '/libc\.so/ { print $3 }')
@@ -101,15 +101,15 @@ say() { "$SITES" --text "$1" "$2" | sed -n "s/^say\t[^\t]*\t//p"; }
 like "$(say "$libc" enter:malloq)" "^no function 'malloq'; nearest are malloc" "a misspelt name gets the nearest"
 like "$(say "$LOOK" enter:printf)" "^'printf' is called here, but is in another image" "one of another image is told"
 like "$(say "$libc" enter:memcpy)" "^'memcpy' is chosen when the program is loaded, from [1-9][0-9]* functions" "an indirect one is told"
-ok_run "compiles names" g++ -O1 -o names "$src/names.cc"
+ok_run "compiles names" g++ -O1 -o names "$src/../image/names.cc"
 is "$(sites names enter:outer::solve | sort)" "$(nm names | awk '/_ZN5outer5solveE/ { print $1 }' | sed 's/^0*//' | sort)" "overloads of a C++ function"
 
 for how in -pie -no-pie; do
-    ok_run "compiles names $how" g++ -O1 $how -o main "$src/names.cc"
+    ok_run "compiles names $how" g++ -O1 $how -o main "$src/../image/names.cc"
     want=$(labels main main)
     strip main
     is "$(sites main enter:main)" "$want" "main of a stripped program, $how"
-    gcc -O1 $how -fno-asynchronous-unwind-tables -fno-unwind-tables -o main "$src/switches.c"
+    gcc -O1 $how -fno-asynchronous-unwind-tables -fno-unwind-tables -o main "$src/../memory/switches.c"
     want=$(labels main main)
     strip main
     is "$(sites main enter:main)" "$want" "and of one without frames"

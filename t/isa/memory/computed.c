@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Computes the values of an analysed function, each from its arguments and by its expression. */
-#include "t/isa/skeleton.h"
+#include "t/isa/memory/skeleton.h"
 
 /* --- By values --- */
 

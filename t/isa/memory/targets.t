@@ -3,11 +3,11 @@
 # Tests the targets of jumps through registers to which several paths lead (compilers merge computed
 # gotos): all targets are found, or they are not known. Also labels that programs store, and tables
 # that a subtraction bounds.
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
-# shellcheck source=t/isa/stepped.inc
+# shellcheck source=t/isa/memory/stepped.inc
 . "$here/stepped.inc"
 
 # found FUNCTION PROGRAM: prints the names of the labels to which its jumps through tables lead, or

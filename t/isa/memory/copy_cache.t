@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests instrumented copies and skeletons that are cached in the user's cache: the cached files
 # equal new ones, for many processes at once too, and damaged files are made again.
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Single-steps programs (t/isa/trail.c): isa/ is sure of every instruction that they execute, in the
+# Single-steps programs (t/isa/decode/trail.c): isa/ is sure of every instruction that they execute, in the
 # C library and the dynamic linker too.
-. "$(dirname "$0")/../lib.sh"
-LOOK=$REGTRACE_BUILD/t/isa/look
-TRAIL=$REGTRACE_BUILD/t/isa/trail
+. "$(dirname "$0")/../../lib.sh"
+LOOK=$REGTRACE_BUILD/t/isa/image/look
+TRAIL=$REGTRACE_BUILD/t/isa/decode/trail
 [ -x "$LOOK" ] || skip_all "this build has no isa/ (configure says why)"
 for tool in gcc strip readelf; do
     command -v $tool >/dev/null || skip_all "no $tool"
 done
 cd "$T" || exit 1
-src=$REGTRACE_SOURCE/t/isa
+src=$REGTRACE_SOURCE/t/isa/decode
 
 # sure NAME LEAST COMMAND...: all that the command executes is sure, in each image; at least LEAST
 # instructions are in the program's own image.
@@ -30,7 +30,7 @@ sure() {
     [ "$line" -ge "$least" ]
     ok $? "$name: $line instructions of its own"
 }
-ok_run "compiles switches" gcc -O2 -o switches "$src/switches.c"
+ok_run "compiles switches" gcc -O2 -o switches "$src/../memory/switches.c"
 sure switches 300 ./switches
 strip switches
 sure "switches, stripped" 300 ./switches
