@@ -29,13 +29,13 @@ def note(text):
 
 
 def compile_program(name, compiler=("gcc",), flags=(), sources=None, libraries=()):
-    """Compiles t/bench/NAME.c unless an earlier call did; returns the program's path."""
+    """Compiles t/bench/programs/NAME.c unless an earlier call did; returns the program's path."""
     out = os.path.join(SCRATCH, "%s-%s" % (name, "-".join(list(compiler) + [f for f in flags if f[0] == "-"])
                                            .replace("/", "_")))
     if os.path.exists(out):
         return out
     line = list(compiler) + ["-std=gnu17", "-O2", "-g", "-D_GNU_SOURCE", "-I" + SOURCE] + list(flags)
-    line += sources or [os.path.join(HERE, name + ".c")]
+    line += sources or [os.path.join(HERE, "programs", name + ".c")]
     done = subprocess.run(line + ["-o", out, "-lm"] + list(libraries), capture_output=True, text=True)
     if done.returncode != 0:
         raise CannotMeasure("%s does not compile: %s" % (name, done.stderr.strip().splitlines()[-1:]))

@@ -4,7 +4,7 @@
 # the scratch folders and removes them; the script prints TAP.
 run_python() {
     [ "$PYTHON" != no ] || skip_all "no python3 with h5py"
-    export T PYTHONDONTWRITEBYTECODE=1
+    export T PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$REGTRACE_SOURCE/t/run${PYTHONPATH:+:$PYTHONPATH}"
     "$PYTHON" "$REGTRACE_SOURCE/t/run/$1" "${@:2}"
     local rc=$?
     # shellcheck disable=SC2034  # read by lib.sh: the script has printed the plan

@@ -4,7 +4,7 @@
  * mpi_call [ROUNDS [PAUSE_MS]]: rounds are shorter than a time slice, so that a busy machine
  * disturbs few of them. After 20 rounds (40,000 calls, 80,000 events, 2.5 MB) the program pauses,
  * so that bursts fit the stream. t/bench/run runs it bare and preloaded in turn. */
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 #include <mpi.h>
 

@@ -8,7 +8,7 @@
  * value_samples gaps PERIOD ROUNDS: prints medians of the interruptions in ns, in turn for 10 ms
  * with an empty handler, 10 ms in a window in which regtrace captures, and 10 ms with the empty
  * handler again. */
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 #include "share/include/regtrace.h"
 

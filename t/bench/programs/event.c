@@ -10,7 +10,7 @@
  *
  * event sustained EVENTS: without pauses. The ns an event include the waiting. */
 #include "share/include/regtrace.h"
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 #include <stdint.h>
 #include <string.h>

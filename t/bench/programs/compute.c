@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A compute loop without any call, which shows the cost of an idle preload. Prints the median ns of
  * its rounds on one line. */
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 int main(int argc, char **argv)
 {

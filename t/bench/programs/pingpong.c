@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * 0-byte ping-pong between two ranks: median ns of a round trip over rounds of 500, on one line. */
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 #include <mpi.h>
 

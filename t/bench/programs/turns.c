@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * turns N: executes a loop of 2 N instructions and prints its ns, to show the cost of counting
  * instructions. */
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 int main(int argc, char **argv)
 {

@@ -2,7 +2,7 @@
  * Cost of one traced function (its enter and its exit): median ns a call over rounds of 2,000 in
  * bursts of 20,000, on one line. Compiled with -pg or -fpatchable-function-entry for uftrace, with
  * -finstrument-functions for regtrace, and without any of these. */
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 __attribute__((noinline)) static int leaf(int x)
 {

@@ -7,7 +7,7 @@
  *   first cache.
  * - chasing_far: the same with 4 million nodes.
  * - sparse: multiplies a matrix of 16 numbers a row by a vector. */
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE
-#define LTTNG_UST_TRACEPOINT_INCLUDE "t/bench/lttng_event.h"
+#define LTTNG_UST_TRACEPOINT_INCLUDE "t/bench/programs/lttng_event.h"
 #if !defined(REGTRACE_T_BENCH_LTTNG_EVENT_H) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
 #define REGTRACE_T_BENCH_LTTNG_EVENT_H
 #include <lttng/tracepoint.h>

@@ -3,9 +3,9 @@
  * bursts of 20,000, on one line. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
-#include "t/bench/lttng_event.h"
+#include "t/bench/programs/lttng_event.h"
 
-#include "t/bench/median.h"
+#include "t/bench/programs/median.h"
 
 int main(int argc, char **argv)
 {
