@@ -30,7 +30,7 @@ echo 1 >/proc/sys/kernel/perf_event_paranoid
 
 # Open MPI looks for ssh even if all ranks are on this machine.
 export OMPI_MCA_plm_rsh_agent=false
-export REGTRACE_SOURCE=/lab/source REGTRACE_BUILD=/lab/build LAB_INSIDE=/lab/build/t/lab/inside
+export REGTRACE_SOURCE=/lab/source REGTRACE_BUILD=/lab/build LAB_PROGRAMS=/lab/build/t/lab/programs
 inside=$REGTRACE_SOURCE/t/lab/inside
 cd /root || poweroff -f
 if grep -qw lab.shell /proc/cmdline; then

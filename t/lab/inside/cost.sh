@@ -11,7 +11,7 @@
 executed() {
     local name=$1 millions=$2
     shift 2
-    run 4000 "$LAB_INSIDE/counted" /usr/bin/env REGTRACE_DIR="$T/$millions" REGTRACE_EXIT_WAIT=0 "$@" "$LAB_INSIDE/icount" "$millions"
+    run 4000 "$LAB_PROGRAMS/counted" /usr/bin/env REGTRACE_DIR="$T/$millions" REGTRACE_EXIT_WAIT=0 "$@" "$LAB_PROGRAMS/icount" "$millions"
     is "$status|$(head -n 1 <<<"$out")|$err" "0|$millions million|" "$name: $millions million instructions" || return
     executed=$(tail -n 1 <<<"$out")
 }

@@ -16,24 +16,24 @@ about() {
     ok $? "$3: $2"
 }
 
-run 3000 "$REGTRACE" run -quiet --count -o "$LAB_OUT/count" -- "$LAB_INSIDE/icount" 10
+run 3000 "$REGTRACE" run -quiet --count -o "$LAB_OUT/count" -- "$LAB_PROGRAMS/icount" 10
 is "$status|$out|$err" "0|10 million|" "a counting run does what the program does alone"
 total=$(instructions "$LAB_OUT/count")
 about 10000000 "$total" "what a program of 10 million instructions executes"
 is "$("$REGTRACE" report "$LAB_OUT/count" 2>/dev/null | grep -c 'No window opened')" 1 "it opens no window"
 run 1000 "$REGTRACE" check "$LAB_OUT/count"
 is "$status" 0 "its file is consistent" || diag "$out$err"
-run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_COUNT=1 REGTRACE_DIR="$LAB_OUT/again" "$LAB_INSIDE/icount" 10
+run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_COUNT=1 REGTRACE_DIR="$LAB_OUT/again" "$LAB_PROGRAMS/icount" 10
 again=$(instructions "$LAB_OUT/again")
 [ "${again:-0}" -gt $((total - 20000)) ] && [ "${again:-0}" -lt $((total + 20000)) ]
 ok $? "another, by the variable, counts the same but for the environment: $again"
 
-run 3000 "$REGTRACE" run -quiet --count -o "$LAB_OUT/threads" -- "$LAB_INSIDE/icount" 3 2
+run 3000 "$REGTRACE" run -quiet --count -o "$LAB_OUT/threads" -- "$LAB_PROGRAMS/icount" 3 2
 read -r main one two < <(instructions "$LAB_OUT/threads")
 about 0 "$main" "main, which waits for two threads"
 about 3000000 "$one" "the first thread"
 about 3000000 "$two" "the second"
-run 3000 "$REGTRACE" run -quiet --count -o "$LAB_OUT/outlive" -- "$LAB_INSIDE/outlive"
+run 3000 "$REGTRACE" run -quiet --count -o "$LAB_OUT/outlive" -- "$LAB_PROGRAMS/outlive"
 read -r main one < <(instructions "$LAB_OUT/outlive")
 about 2000000 "$main" "main of a program whose other thread never ends"
 about 3000000 "$one" "that thread, up to the end of the program"
@@ -46,7 +46,7 @@ planned() {
     run 1000 "$REGTRACE" plan "$@" "$LAB_OUT/count"
     is "$status" 0 "$name: a plan" || diag "$err"
     diag "$name: $out"
-    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$name" REGTRACE_CONTROL="$out" "$LAB_INSIDE/icount" 10
+    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$name" REGTRACE_CONTROL="$out" "$LAB_PROGRAMS/icount" 10
     is "$status|$out|$err" "0|10 million|" "$name: the program does what it does alone"
     run 1000 "$REGTRACE" check "$LAB_OUT/$name"
     is "$status" 0 "$name: the file is consistent" || diag "$out$err"
@@ -72,7 +72,7 @@ cluster 0,0,1,1000000,1200000,0.75
 cluster 1,0,2,6000000,6100000,0.25
 END
 run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/regions" REGTRACE_REGIONS_IN="$T/regions.csv" \
-    REGTRACE_REGIONS_WARMUP=300000 REGTRACE_REGIONS_PROLOG=200000 REGTRACE_REGIONS_EPILOG=100000 "$LAB_INSIDE/icount" 10
+    REGTRACE_REGIONS_WARMUP=300000 REGTRACE_REGIONS_PROLOG=200000 REGTRACE_REGIONS_EPILOG=100000 "$LAB_PROGRAMS/icount" 10
 is "$status|$out|$err" "0|10 million|" "regions: the program does what it does alone"
 run 1000 "$REGTRACE" check "$LAB_OUT/regions"
 is "$status" 0 "regions: the file is consistent" || diag "$out$err"
@@ -90,7 +90,7 @@ epilog 2 0.25 6100000 6200000" "regions: each with its warm-up, prolog and epilo
 
 # DynamoRIO #7524: there, the first threshold alone decided whether to count.
 run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/later" \
-    REGTRACE_CONTROL='precond:timeout:1ms,start:icount:1000000,stop:icount:1000000' "$LAB_INSIDE/icount" 10
+    REGTRACE_CONTROL='precond:timeout:1ms,start:icount:1000000,stop:icount:1000000' "$LAB_PROGRAMS/icount" 10
 is "$("$REGTRACE" report --json "$LAB_OUT/later" 2>/dev/null | grep -c '"closed_by": "alarm"')" 1 "an icount behind a first alarm that needs no counter (DynamoRIO #7524)"
 
 # Each of 4 ranks is counted and gets its windows.

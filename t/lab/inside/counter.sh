@@ -5,12 +5,12 @@
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
-ok_program "perf" "$LAB_INSIDE/perf"
-ok_program "PAPI" "$LAB_INSIDE/papi"
+ok_program "perf" "$LAB_PROGRAMS/perf"
+ok_program "PAPI" "$LAB_PROGRAMS/papi"
 
-is "$("$LAB_INSIDE/perf" denied)" allowed "perf_event_paranoid 1: a user may count"
-like "$("$LAB_INSIDE/papi" denied)" '^disabled 0:' "and PAPI has the counter"
+is "$("$LAB_PROGRAMS/perf" denied)" allowed "perf_event_paranoid 1: a user may count"
+like "$("$LAB_PROGRAMS/papi" denied)" '^disabled 0:' "and PAPI has the counter"
 echo 3 >/proc/sys/kernel/perf_event_paranoid
-is "$("$LAB_INSIDE/perf" denied)" EACCES "perf_event_paranoid 3: a user may not"
-like "$("$LAB_INSIDE/papi" denied)" '^disabled -?[1-9].*paranoid' "and PAPI names the reason"
+is "$("$LAB_PROGRAMS/perf" denied)" EACCES "perf_event_paranoid 3: a user may not"
+like "$("$LAB_PROGRAMS/papi" denied)" '^disabled -?[1-9].*paranoid' "and PAPI names the reason"
 done_testing

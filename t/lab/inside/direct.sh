@@ -17,14 +17,14 @@ windows() {
 declare -A reads
 for on in 0 1; do
     allow $on
-    run 2000 "$LAB_INSIDE/direct"
+    run 2000 "$LAB_PROGRAMS/direct"
     diag "$out"
     like "$status $out" "^0 mapped $on wrong 0 " "access $on: 3,000 readings are each between two of read(2)'s"
     kernel=$(sed -nE 's/.* kernel ([0-9]+) directly .*/\1/p' <<<"$out")
     if [ $on = 0 ]; then [ "$kernel" -gt 200 ]; else [ "$kernel" -lt 50 ]; fi
     ok $? "access $on: the kernel executes $kernel instructions for one"
-    run 4000 "$LAB_INSIDE/reads" /usr/bin/env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$on" REGTRACE_CONTROL=uniform:1000000:300000:20 \
-        REGTRACE_EVENTS=PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L1_DCM "$LAB_INSIDE/icount" 22
+    run 4000 "$LAB_PROGRAMS/reads" /usr/bin/env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$on" REGTRACE_CONTROL=uniform:1000000:300000:20 \
+        REGTRACE_EVENTS=PAPI_TOT_INS,PAPI_TOT_CYC,PAPI_L1_DCM "$LAB_PROGRAMS/icount" 22
     is "$status|$(head -n 1 <<<"$out")|$err" "0|22 million|" "access $on: the program does what it does alone"
     reads[$on]=$(tail -n 1 <<<"$out")
     run 1000 "$REGTRACE" check "$LAB_OUT/$on"
@@ -40,7 +40,7 @@ ok $? "read(2) is called at each edge without access, and for the share at the e
 allow 1
 # A child of fork does not have its parent's pages. It maps its own.
 run 4000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/forked" REGTRACE_CONTROL=uniform:200000:50000:1000 REGTRACE_EVENTS=instructions \
-    "$LAB_INSIDE/counted" "$LAB_INSIDE/icount" 5
+    "$LAB_PROGRAMS/counted" "$LAB_PROGRAMS/icount" 5
 is "$status|$(head -n 1 <<<"$out")|$err" "0|5 million|" "a program that forks does what it does alone"
 run 1000 "$REGTRACE" check "$LAB_OUT/forked"
 is "$status" 0 "its files are consistent" || diag "$out$err"
@@ -50,7 +50,7 @@ ok_program "icount, read directly" bash "$REGTRACE_SOURCE/t/lab/inside/icount.sh
 # direct reading is no longer allowed.
 for told in off told; do
     allow 1
-    run 2000 "$LAB_INSIDE/direct" $told
+    run 2000 "$LAB_PROGRAMS/direct" $told
     diag "$told: status $status, $out"
     [ "$status" = 132 ] || [[ "$status $out" == "0 mapped 1 wrong 0 "* ]]
     ok $? "$told: who forbids it amid a run ends programs that read so (SIGILL), as dev/counting.md says, but those that have been told"

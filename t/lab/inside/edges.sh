@@ -15,7 +15,7 @@ echo 'uniform:1000000:250000:500' >"$T/uniform"
 
 # edges NAME PMU CHAIN-FILE MILLIONS: records one run.
 edges() {
-    run 10000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU="$2" REGTRACE_DIR="$LAB_OUT/$1" REGTRACE_CONTROL_FILE="$3" "$LAB_INSIDE/icount" "$4"
+    run 10000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU="$2" REGTRACE_DIR="$LAB_OUT/$1" REGTRACE_CONTROL_FILE="$3" "$LAB_PROGRAMS/icount" "$4"
     is "$status|$out|$err" "0|$4 million|" "$1: the program does what it does alone"
 }
 edges perf perf "$T/chain" "$total"

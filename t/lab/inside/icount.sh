@@ -10,7 +10,7 @@
 traced() {
     local name=$1 chain=$2
     shift 2
-    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$name" REGTRACE_CONTROL="$chain" "$LAB_INSIDE/icount" "$@"
+    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$name" REGTRACE_CONTROL="$chain" "$LAB_PROGRAMS/icount" "$@"
     is "$status|$out|$err" "0|$1 million|" "$name: the program does what it does alone" || diag "$(cat "$LAB_OUT/$name"/*.log)"
     run 1000 "$REGTRACE" check "$LAB_OUT/$name"
     is "$status" 0 "$name: the file is consistent" || diag "$out$err"

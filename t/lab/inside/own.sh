@@ -8,7 +8,7 @@
 
 # bare N TURNS: prints all instructions of the program without regtrace.
 bare() {
-    run 3000 "$LAB_INSIDE/counted" "$LAB_INSIDE/own_calls" "$1" "$2"
+    run 3000 "$LAB_PROGRAMS/counted" "$LAB_PROGRAMS/own_calls" "$1" "$2"
     tail -n 1 <<<"$out"
 }
 # traced N TURNS: prints the instructions between the two regions, by the icounts of alarms. No
@@ -16,7 +16,7 @@ bare() {
 traced() {
     rm -rf "$T/log" "$T/run"
     run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/run" REGTRACE_PMU="$pmu" REGTRACE_CONTROLLER_LOG="$T/log" \
-        REGTRACE_CONTROL='precond:pcontrol:first,precond:pcontrol:last,start:pcontrol:never;precond:icount:1' "$LAB_INSIDE/own_calls" "$1" "$2"
+        REGTRACE_CONTROL='precond:pcontrol:first,precond:pcontrol:last,start:pcontrol:never;precond:icount:1' "$LAB_PROGRAMS/own_calls" "$1" "$2"
     sed -n 's/.*pcontrol:\(first\|last\) .* icount \([0-9]*\) .*/\2/p' "$T/log" | paste -sd' ' | awk '{print $2 - $1}'
 }
 for pmu in perf papi; do

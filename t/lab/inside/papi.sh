@@ -26,7 +26,7 @@ windows() {
 # The lateness of an overflow here, and regtrace's own instructions until it reads the counter.
 skid=70000
 for pmu in papi auto; do
-    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$pmu" REGTRACE_PMU=$pmu REGTRACE_CONTROL=uniform:4000000:1000000:5 "$LAB_INSIDE/icount" 22
+    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$pmu" REGTRACE_PMU=$pmu REGTRACE_CONTROL=uniform:4000000:1000000:5 "$LAB_PROGRAMS/icount" 22
     is "$status|$out|$err" "0|22 million|" "$pmu: the program does what it does alone"
     run 1000 "$REGTRACE" check "$LAB_OUT/$pmu"
     is "$status" 0 "$pmu: the file is consistent" || diag "$out$err"
@@ -35,7 +35,7 @@ for pmu in papi auto; do
     grep -aq 'pmu_event=PAPI: arm_ac57::INST_RETIRED (type 4 config 0x8)' "$LAB_OUT/$pmu"/rank-*.h5
     ok $? "$pmu: the file says that PAPI_TOT_INS was counted, and what that is"
 done
-run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/perf" REGTRACE_PMU=perf REGTRACE_CONTROL=start:icount:1000000 "$LAB_INSIDE/icount" 2
+run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/perf" REGTRACE_PMU=perf REGTRACE_CONTROL=start:icount:1000000 "$LAB_PROGRAMS/icount" 2
 grep -aq 'pmu_event=kernel: instructions (type 0 config 0x1)' "$LAB_OUT/perf"/rank-*.h5
 ok $? "perf: the file says that the kernel's event was"
 
@@ -53,7 +53,7 @@ is "$(grep -al 'pmu_event=PAPI: arm_ac57::INST_RETIRED' "$LAB_OUT/ranks"/rank-??
 
 # --- Counters ---
 run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/events" REGTRACE_PMU=papi REGTRACE_CONTROL=start:icount:5000000,stop:icount:20000000 \
-    REGTRACE_EVENTS=instructions,PAPI_TOT_INS,arm_ac57::INST_RETIRED,PAPI_L1_DCM "$LAB_INSIDE/icount" 30
+    REGTRACE_EVENTS=instructions,PAPI_TOT_INS,arm_ac57::INST_RETIRED,PAPI_L1_DCM "$LAB_PROGRAMS/icount" 30
 is "$status|$out|$err" "0|30 million|" "counters: the program does what it does alone"
 "$REGTRACE" dump "$LAB_OUT/events" 2>/dev/null | sed -nE 's/.* EV_COUNTER .*event="([^"]*)" count=([0-9]+) running_per_mille=1000$/\1 \2/p' >"$T/counts"
 diag "$(cat "$T/counts")"
@@ -61,7 +61,7 @@ is "$(awk -v s=$skid '$1 != "PAPI_L1_DCM" && $2 > 20000000 - s && $2 < 20000000 
     "by each of its three names an instruction is counted once"
 is "$(wc -l <"$T/counts")" 4 "and a sum of two counters is one event"
 refused() {
-    run 600 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/refused" "${@:3}" "$LAB_INSIDE/icount" 1
+    run 600 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/refused" "${@:3}" "$LAB_PROGRAMS/icount" 1
     is "$status,$out" 2, "$2: refused before main"
     like "$err" "$1" "$2: with the reason"
 }
@@ -72,13 +72,13 @@ refused 'cannot count all of these at once, beside instructions for icounts and 
 
 # --- A program that uses PAPI itself ---
 own() { sed -nE "s/.*\\b$1 (-?[0-9]+).*/\\1/p" <<<"$2"; }
-run 3000 "$LAB_INSIDE/own_papi" 20
+run 3000 "$LAB_PROGRAMS/own_papi" 20
 alone=$out
 diag "$status alone: $alone"
 is "$status $(own overflows "$alone")" "0 20" "alone: 20 overflows of 20 million"
 for pmu in papi perf; do
     run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/own-$pmu" REGTRACE_PMU=$pmu REGTRACE_CONTROL=uniform:2000000:1000000:100 \
-        REGTRACE_EVENTS=PAPI_TOT_CYC REGTRACE_SAMPLE=PAPI_TOT_CYC:10M "$LAB_INSIDE/own_papi" 20
+        REGTRACE_EVENTS=PAPI_TOT_CYC REGTRACE_SAMPLE=PAPI_TOT_CYC:10M "$LAB_PROGRAMS/own_papi" 20
     diag "$status $pmu: $out"
     is "$status|$err" "0|" "own PAPI, $pmu: the program ends as alone"
     edges=$(windows "$LAB_OUT/own-$pmu" | wc -l)
@@ -95,7 +95,7 @@ for pmu in papi perf; do
 done
 
 # If the program takes all counters, regtrace cannot prevent it, but reports it.
-run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/all" REGTRACE_CONTROL=start:icount:1000000 "$LAB_INSIDE/own_papi" 20 all
+run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/all" REGTRACE_CONTROL=start:icount:1000000 "$LAB_PROGRAMS/own_papi" 20 all
 diag "$status all: $out $err"
 like "$(cat "$LAB_OUT/all/regtrace.log")" 'instructions were counted for a part of the time alone, .* icounts are too small: [0-9]{1,2}\.[0-9] %' \
     "own PAPI, with all counters: the log says that there were too few"
@@ -106,22 +106,22 @@ chmod 755 "$T"; cd / || exit 99
 remedy='perf_event_paranoid is 3\): as root, `sysctl kernel.perf_event_paranoid=2` allows'
 as_user() { run 600 chroot --userspec=nobody:nogroup / env HOME=/tmp REGTRACE_SHM=/dev/shm REGTRACE_DIR=/tmp/denied "$@"; }
 for pmu in papi perf auto; do
-    as_user LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU=$pmu REGTRACE_CONTROL=start:icount:1000 "$LAB_INSIDE/icount" 1
+    as_user LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU=$pmu REGTRACE_CONTROL=start:icount:1000 "$LAB_PROGRAMS/icount" 1
     is "$status,$out" 2, "paranoid 3, $pmu: refused before main" || diag "$err"
     like "$err" "icount is not available: .*$remedy" "paranoid 3, $pmu: with the remedy"
 done
 like "$err" 'by PAPI: PAPI_TOT_INS: PAPI counts nothing here: .*paranoid' "auto: what PAPI says as well"
-as_user LD_PRELOAD="$LIBREGTRACE" REGTRACE_EVENTS=PAPI_TOT_CYC "$LAB_INSIDE/icount" 1
+as_user LD_PRELOAD="$LIBREGTRACE" REGTRACE_EVENTS=PAPI_TOT_CYC "$LAB_PROGRAMS/icount" 1
 like "$status $err" "^2 .*PAPI_TOT_CYC.*$remedy" "counters: likewise"
 as_user "$REGTRACE" doctor
 like "$out" "counters +icount and uniform alarms are refused: .*$remedy" "doctor says the same"
 like "$out" "event names +PAPI: 7.* counts nothing here: .*paranoid" "and that PAPI sees it so"
 echo 1 >/proc/sys/kernel/perf_event_paranoid
-as_user LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU=papi REGTRACE_CONTROL=start:icount:1000 "$LAB_INSIDE/icount" 1
+as_user LD_PRELOAD="$LIBREGTRACE" REGTRACE_PMU=papi REGTRACE_CONTROL=start:icount:1000 "$LAB_PROGRAMS/icount" 1
 is "$status|$out|$err" "0|1 million|" "paranoid 1: a user may"
 
 # --- Why regtrace does not count by PAPI itself ---
-run 3000 "$LAB_INSIDE/papi_rearm" "${REARMS:-300}" libc
+run 3000 "$LAB_PROGRAMS/papi_rearm" "${REARMS:-300}" libc
 diag "$status $out"
 like "$out" '^done: [1-9][0-9]+ re-arms, 0 calls failed .* a freed one was taken [1-9][0-9]* times' \
     "PAPI's own re-arming takes descriptors that the program has freed and counts on"

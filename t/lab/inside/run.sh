@@ -6,9 +6,9 @@
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../lab.sh"
 
-run 600 "$LAB_INSIDE/regions" 100
+run 600 "$LAB_PROGRAMS/regions" 100
 is "$status|$out|$err" "0|100 regions|" "the program alone"
-run 600 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/program" "$LAB_INSIDE/regions" 100
+run 600 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/program" "$LAB_PROGRAMS/regions" 100
 is "$status|$out|$err" "0|100 regions|" "traced, it does and says the same"
 run 600 "$REGTRACE" check "$LAB_OUT/program"
 is "$status" 0 "its file is consistent" || diag "$out$err"

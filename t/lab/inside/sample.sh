@@ -10,7 +10,7 @@
 sampled() {
     local name=$1 event=$2 chain=$3
     shift 3
-    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$name" REGTRACE_CONTROL="$chain" REGTRACE_SAMPLE="$event" "$LAB_INSIDE/icount" "$@"
+    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/$name" REGTRACE_CONTROL="$chain" REGTRACE_SAMPLE="$event" "$LAB_PROGRAMS/icount" "$@"
     is "$status|$out|$err" "0|$1 million|" "$name: the program does what it does alone" || diag "$(cat "$LAB_OUT/$name"/*.log)"
     run 1000 "$REGTRACE" check "$LAB_OUT/$name"
     is "$status" 0 "$name: the file is consistent" || diag "$out$err"
@@ -33,6 +33,6 @@ ok $? "a window of 50 million: 100 of half a million"
 sampled threads PAPI_TOT_INS:1M '' 40 3
 is "$(tr ' ' '\n' <<<"$by_thread" | paste - - | awk -v few=$few '$1 > 0 && $2 >= 40 && $2 <= 40 + few' | wc -l)" 3 "three threads: each its own 40"
 
-run 300 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/none" REGTRACE_SAMPLE=rffff00:1000 "$LAB_INSIDE/icount" 1
+run 300 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/none" REGTRACE_SAMPLE=rffff00:1000 "$LAB_PROGRAMS/icount" 1
 like "$status $err" '^(2 .*raw events cannot be sampled: |0 )' "an event that this machine may not know is refused, or counts nothing"
 done_testing

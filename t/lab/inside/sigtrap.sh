@@ -9,7 +9,7 @@
 diag "$(uname -r)"
 declare -A cost
 for how in signal trap; do
-    run 2000 "$LAB_INSIDE/sigtrap" $how
+    run 2000 "$LAB_PROGRAMS/sigtrap" $how
     diag "$how: $status $out"
     is "$status $(grep -oE '^edges [0-9]+ early [0-9]+' <<<"$out")" "0 edges 200 early 0" "$how: every edge comes, none early"
     cost[$how]=$(sed -nE 's/^edges .* kernel ([0-9]+) instructions each/\1/p' <<<"$out")
@@ -28,7 +28,7 @@ like "$trap" '^queue full: edges 1 ' "a sigtrap is not"
 full() {
     local name=$1
     shift
-    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$name" "$@" bash -c 'ulimit -i 0; exec "$0" 12' "$LAB_INSIDE/icount"
+    run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/$name" "$@" bash -c 'ulimit -i 0; exec "$0" 12' "$LAB_PROGRAMS/icount"
     is "$status|$out|$err" "0|12 million|" "$name, queue full: the program does what it does alone"
     run 1000 "$REGTRACE" check "$T/$name"
     is "$status" 0 "$name, queue full: the file is consistent" || diag "$out$err"

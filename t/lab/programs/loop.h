@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A loop of a known number of instructions, for tests that count them. */
-#ifndef REGTRACE_T_LAB_INSIDE_LOOP_H
-#define REGTRACE_T_LAB_INSIDE_LOOP_H
+#ifndef REGTRACE_T_LAB_PROGRAMS_LOOP_H
+#define REGTRACE_T_LAB_PROGRAMS_LOOP_H
 
 #include <stdint.h>
 

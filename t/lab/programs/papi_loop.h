@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * For programs in which PAPI overflows in loop_turns(): counts the overflows, and those at another
  * place. */
-#ifndef REGTRACE_T_LAB_INSIDE_PAPI_LOOP_H
-#define REGTRACE_T_LAB_INSIDE_PAPI_LOOP_H
+#ifndef REGTRACE_T_LAB_PROGRAMS_PAPI_LOOP_H
+#define REGTRACE_T_LAB_PROGRAMS_PAPI_LOOP_H
 
 #include "loop.h"
 

@@ -4,7 +4,7 @@
  *
  * - papi: runs the tests as the user who starts it
  * - papi denied: prints PAPI's reason why a user without rights gets no counter */
-#include "t/lab/inside/papi_loop.h"
+#include "t/lab/programs/papi_loop.h"
 #include "t/tap.h"
 #include <unistd.h>
 

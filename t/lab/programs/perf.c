@@ -5,7 +5,7 @@
  * - perf: runs the tests as the user who starts it
  * - perf denied: prints the name of the errno that a user without rights gets for the counter
  *   (EACCES if it is forbidden) */
-#include "t/lab/inside/loop.h"
+#include "t/lab/programs/loop.h"
 #include "t/tap.h"
 #include <errno.h>
 #include <fcntl.h>
