@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Shared by the benchmark programs: the clock, the median, and the count in their arguments. */
-#ifndef REGTRACE_T_BENCH_MEDIAN_H
-#define REGTRACE_T_BENCH_MEDIAN_H
+#ifndef REGTRACE_T_BENCH_PROGRAMS_MEDIAN_H
+#define REGTRACE_T_BENCH_PROGRAMS_MEDIAN_H
 
 #include <stdio.h>
 #include <stdlib.h>
