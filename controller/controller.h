@@ -7,7 +7,7 @@
 #ifndef REGTRACE_CONTROLLER_CONTROLLER_H
 #define REGTRACE_CONTROLLER_CONTROLLER_H
 
-#include "controller/automaton.h"
+#include "controller/automaton/automaton.h"
 #include "controller/chains.h"
 
 #endif

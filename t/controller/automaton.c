@@ -18,7 +18,7 @@
  *
  * Firings are words too: tid, event, then * bcast, ! late, ? precond, D default start, =N requested
  * icount, #N pass (if not 0). The answer to "?" is "N armed". */
-#include "controller/state.h"
+#include "controller/automaton/state.h"
 #include "t/controller/helpers.h"
 #include "t/tap.h"
 

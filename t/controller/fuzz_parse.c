@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

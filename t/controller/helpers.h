@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 /* Warnings, one a line. */
 struct warnings {

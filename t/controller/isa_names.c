@@ -3,7 +3,7 @@
  * installed decoder, Zydis. */
 #include <dlfcn.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 #include "t/tap.h"
 
 #if defined(__has_include)

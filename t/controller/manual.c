@@ -2,7 +2,7 @@
  * Checks the manual: it has every name of the language, and each of its example chains parses. */
 #include <stdlib.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 #include "t/controller/helpers.h"
 #include "t/tap.h"
 

@@ -16,6 +16,8 @@ public='controller/controller.h pmu/pmu.h isa/isa.h mpi/mpi.h writer/writer.h sh
 # include the folders that it lies in, except in isa/, and a folder the models below it.
 # The rooms of preload/ still include each other freely.
 rooms='base:base/format
+controller:controller/automaton controller/automaton:controller/language
+controller/regions:controller/language controller/check:controller/language
 isa/decode:isa/image isa/flow:isa/decode isa/plan:isa isa/plan:isa/image isa/plan:isa/decode isa/values:isa/decode
 isa/memory:isa/decode isa/memory:isa/plan isa/memory:isa/memory/copy isa/memory:isa/memory/source isa/memory:isa/memory/replay
 isa/memory/ir:isa/decode isa/memory/ir:isa/memory/copy
@@ -78,7 +80,7 @@ printf '#include "isa/image/image.h"\n' >isa/decode/right.c
 printf '#include "mpi/mpi.h"\n' >base/a.c
 printf '#include "preload/preload.h"\n' >mpi/a.c
 printf '#include "mpi/mpi.h"\n' >writer/a.c
-printf '#include "controller/state.h"\n' >preload/a.c
+printf '#include "controller/automaton/state.h"\n' >preload/a.c
 printf '#include <hdf5.h>\n' >tools/a.c
 printf '#  include <mpi.h>\n' >mpi/b.c
 printf '#include "nofolder.h"\n' >mpi/c.c

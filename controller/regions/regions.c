@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/regions.h"
+#include "controller/regions/regions.h"
 
 #define REGION_FIELDS 16
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Moves a chain when its alarm fires, in one thread or in all: the rules of Intel SDE's controller
  * (Pin's InstLib control_manager) and of controller.h. */
-#include "controller/state.h"
+#include "controller/automaton/state.h"
 
 /* Result of a firing. */
 struct step {

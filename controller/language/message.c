@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 #define CLIP_BEFORE 44
 #define CLIP_LENGTH 88

@@ -5,7 +5,7 @@
  * All counts are over all threads together. If all were armed at once, each thread would have to
  * report to each of them again and again. The overshoot of one interval counts towards the next, so
  * they do not drift. */
-#include "controller/regions.h"
+#include "controller/regions/regions.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 /* Options that are a start or a stop each: value[:count][:tidN][:repeat]. */
 static const struct {

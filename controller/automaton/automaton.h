@@ -4,8 +4,8 @@
  * It runs in signal handlers and probes. It allocates nothing, calls nothing of libc but raw system
  * calls, and knows no clock and no counter: triggers call it, and it calls back. Included by
  * controller/controller.h. */
-#ifndef REGTRACE_CONTROLLER_AUTOMATON_H
-#define REGTRACE_CONTROLLER_AUTOMATON_H
+#ifndef REGTRACE_CONTROLLER_AUTOMATON_AUTOMATON_H
+#define REGTRACE_CONTROLLER_AUTOMATON_AUTOMATON_H
 
 #include "controller/chains.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 static const char *const token_names[] = {"count", "tid",   "bcast", "global",
                                           "exact", "ranks", NULL};

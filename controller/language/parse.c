@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 void parser_emit(struct parser *parser, const char *at, size_t length)
 {

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 static const char *const event_words[CTL_EVENT_COUNT] = {
     [CTL_START] = "open a window",

@@ -6,7 +6,7 @@
  * the decoder's names. */
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 const char *const isa_extension_names[] = {
     "ADOX_ADCX",

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "controller/state.h"
+#include "controller/automaton/state.h"
 
 /* The kernel's rt_sigprocmask (its set has 64 bits), because libc's function would leave libc's
  * internal signals out of the mask. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Private to the language half of controller/: builder, parser and the tables that they share. */
-#ifndef REGTRACE_CONTROLLER_LANGUAGE_H
-#define REGTRACE_CONTROLLER_LANGUAGE_H
+#ifndef REGTRACE_CONTROLLER_LANGUAGE_LANGUAGE_H
+#define REGTRACE_CONTROLLER_LANGUAGE_LANGUAGE_H
 
 #include <stdarg.h>
 

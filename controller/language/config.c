@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 unsigned ctl_config_alarm_count(const struct ctl_config *config)
 {

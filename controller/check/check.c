@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 void builder_warn(struct ctl_builder *builder, const char *fmt, ...)
 {

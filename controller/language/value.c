@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 static int value_missing(struct parser *parser, const struct piece *piece, const char *expected)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Interface between the reader of regions files (regions.c) and the makers of chains (pinpoints.c,
  * intervals.c). */
-#ifndef REGTRACE_CONTROLLER_REGIONS_H
-#define REGTRACE_CONTROLLER_REGIONS_H
+#ifndef REGTRACE_CONTROLLER_REGIONS_REGIONS_H
+#define REGTRACE_CONTROLLER_REGIONS_REGIONS_H
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 /* The region that a chain's windows represent. The spans point into the file; multiplier is empty
  * if the format has none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Parses the integers of the control language: 64 bits, decimal or 0x, the whole field; overflow is
  * an error. */
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 static int digit_of(char c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Entry points of the automaton: executions, expiries, progress of global counts, and
  * synchronization with other threads. */
-#include "controller/state.h"
+#include "controller/automaton/state.h"
 
 #include <stdatomic.h>
 

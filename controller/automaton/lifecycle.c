@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Makes and ends the automaton's states: shared state, threads, fork, and alarms that never
  * fired. */
-#include "controller/state.h"
+#include "controller/automaton/state.h"
 
 static size_t aligned(size_t size)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 /* Does the run count instructions? Only then is the search for a back end worth its cost, which may
  * be a process. */

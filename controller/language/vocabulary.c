@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 const char *const event_names[] = {
 #define CONTROL_EVENT(name, value, text) [name] = (text),

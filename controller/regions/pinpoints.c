@@ -6,7 +6,7 @@
  * region's prolog, then its warm-up. If one part ended and the next began at the same count, both
  * would be due at once, in an undefined order. So what follows another region begins one
  * instruction later. */
-#include "controller/regions.h"
+#include "controller/regions/regions.h"
 
 #include <errno.h>
 #include <stdio.h>

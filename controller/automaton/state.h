@@ -13,10 +13,10 @@
  * they judge an execution. A thread that prepares a shared transition takes the lock, adopts first,
  * and goes on only if its alarm is still armed: so exactly one thread fires an alarm that all
  * share. */
-#ifndef REGTRACE_CONTROLLER_STATE_H
-#define REGTRACE_CONTROLLER_STATE_H
+#ifndef REGTRACE_CONTROLLER_AUTOMATON_STATE_H
+#define REGTRACE_CONTROLLER_AUTOMATON_STATE_H
 
-#include "controller/language.h"
+#include "controller/language/language.h"
 
 /* Places of a chain other than an alarm. */
 #define PLACE_WAITING 0xffff  /* waits for another chain */
