@@ -3,7 +3,7 @@
 #include "base/options.h"
 
 #include "base/distance.h"
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 
 #include <errno.h>
 #include <regex.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Chooses the back end that counts. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 
 #include <errno.h>
 #include <stdio.h>

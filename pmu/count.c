@@ -4,7 +4,7 @@
  * An exact target is approached: the back end interrupts a margin earlier, and the thread is
  * stepped through the rest. The margin is learned from the skids of all interrupts of the
  * process. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Events that are counted all the time and read at the edges of windows. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  * The event counts all the time; only its period changes. A period of 2^62 never ends. The overflow
  * arrives as the signal of F_SETSIG at the thread itself, later by the hardware's skid. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 
 #include "base/sys.h"
 

@@ -26,7 +26,8 @@
 struct pmu_thread;
 struct perf_event_mmap_page;
 
-/* Lets a thread read its own counter without a system call (pmu/direct.c). page NULL: it cannot. */
+/* Lets a thread read its own counter without a system call (pmu/user_read.c). page NULL: it
+ * cannot. */
 struct pmu_direct {
     const struct perf_event_mmap_page *page;
     uint32_t owner; /* owner of the mapping: recorder_own_mappings() */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samples a thread by a timer on its CPU time, or by a perf event that overflows. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 
 #include "base/clock.h"
 #include "base/sys.h"

@@ -5,7 +5,7 @@
  * the trap flag, or would not trap by itself, is emulated or executed in a slot (step_x86_64.S).
  * SIGTRAP must not be blocked while the flag is set: the kernel would kill the process. So
  * rt_sigprocmask is emulated on the saved mask. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 #include "pmu/step_decode.h"
 
 #include "base/sys.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sets and clears the trap flag of the calling thread. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 #include "pmu/step_decode.h"
 
 #include "base/sys.h"

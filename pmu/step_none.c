@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Empty stepping functions for processors other than x86-64, where no back end steps. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 
 #define UNUSED __attribute__((unused))
 void pmu_step_own_text(UNUSED uintptr_t from, UNUSED uintptr_t to)

@@ -3,7 +3,7 @@
  * checks all options, and refuses what it cannot serve. The rest waits until there is something to
  * record. */
 #include "preload/affinity.h"
-#include "preload/count/counters.h"
+#include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
 #include "preload/libc/images.h"
 #include "preload/patch/probes.h"

@@ -230,7 +230,7 @@ struct alarm_list {
 };
 /* Fills *list with the alarms of this type that this rank can reach. */
 void alarms_collect(const struct ctl_config *config, enum ctl_type type, struct alarm_list *list);
-/* Collects the interactive alarms, which `regtrace ctl` fires. requests.c */
+/* Collects the interactive alarms, which `regtrace ctl` fires. ctl_requests.c */
 void requests_prepare(const struct ctl_config *config);
 /* regtrace_fire() for another thread: that thread fires the event when our signal reaches it. */
 void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip);

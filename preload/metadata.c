@@ -2,7 +2,7 @@
  * Writes the facts about this process that the writer needs besides the events, as key=value text
  * in the stream. */
 #include "preload/affinity.h"
-#include "preload/count/counters.h"
+#include "preload/count/counter_records.h"
 #include "preload/count/sampling.h"
 #include "preload/values/values.h"
 

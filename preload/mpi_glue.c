@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Connects MPI's start and end with the process: confirms the rank, starts the recording, and makes
  * MPI_Pcontrol a trigger. */
-#include "preload/count/counters.h"
+#include "preload/count/counter_records.h"
 #include "base/format/event_fields.h"
 #include "preload/count/counting.h"
 #include "preload/memory/memory.h"

@@ -49,7 +49,7 @@ void output_forget(int slot);
 void output_note_group(pid_t leader);
 
 /* From now on, signals that end the command remove the registered outputs, and this process's files
- * in OUT.parts (tools/streams/parts.h). output_begin() calls this. */
+ * in OUT.parts (tools/streams/joint_processes.h). output_begin() calls this. */
 void output_catch_signals(void);
 
 /* Between these calls, signals that end a command wait. For short actions that would leave

@@ -2,7 +2,7 @@
  * Outputs that appear under their name only when they are complete. */
 #include "tools/output.h"
 
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 #include "tools/tools.h"
 
 #include <dirent.h>

@@ -6,8 +6,8 @@
  * - DIR/.regtrace/<key>.entry: one for each traced process whose writer runs or ran. The key is
  *   <host>-<pid>-<start time>, and a further number if the process ran other programs before, by
  *   exec.
- * - DIR/.regtrace/values.<key>: what its writer has counted of captured values (values.h), until it
- *   closes the file.
+ * - DIR/.regtrace/values.<key>: what its writer has counted of captured values (value_traces.h),
+ *   until it closes the file.
  * - DIR/.regtrace/name.<file>: the key of the process that holds this file name.
  *
  * Names move. The first process of a rank that calls MPI_Init takes rank-NNNNN.h5 from a holder

@@ -12,7 +12,7 @@
 
 #include "base/format/stream.h"
 #include "writer/file/rankfile.h"
-#include "writer/values/values.h"
+#include "writer/values/value_traces.h"
 
 struct drain_thread {
     uint64_t next_sequence; /* of the next chunk to take */

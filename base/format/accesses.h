@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Memory accesses as records of 24 bytes, which regtrace-skel computes from recordings
- * (base/format/memory.h): the output of `regtrace skel replay -format binary`, and the toolkit's
- * internal format. share/doc/memory.md describes it in words. Host byte order.
+ * (base/format/memory_recording.h): the output of `regtrace skel replay -format binary`, and the
+ * toolkit's internal format. share/doc/memory.md describes it in words. Host byte order.
  *
  * A file begins with a head record. Segments follow: a record that says whose segment it is, its
  * accesses, and an end record. If the last end record is missing, something went wrong. When
@@ -9,7 +9,7 @@
 #ifndef REGTRACE_BASE_FORMAT_ACCESSES_H
 #define REGTRACE_BASE_FORMAT_ACCESSES_H
 
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 
 #define ACCESSES_MAGIC "RTACCESS" /* 8 bytes, without the NUL */
 #define ACCESSES_VERSION 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Instrumented copies of functions. As it runs, a copy writes what its plan records to the thread's
- * recording (isa/memory/replay/stream.h). Calls and jumps out of the function lead to the same
- * places as those of the original.
+ * recording (isa/memory/replay/recording_format.h). Calls and jumps out of the function lead to the
+ * same places as those of the original.
  *
  * A mid-function entry lets a thread that is already within a function continue in a copy. It
  * begins after a call that may open a window, or at any other place.
@@ -90,7 +90,7 @@ struct copy_fixup {
     uint32_t kind, behind;
 };
 
-/* Tokens in a recording between functions: isa/memory/replay/stream.h. */
+/* Tokens in a recording between functions: isa/memory/replay/recording_format.h. */
 enum skel_token {
     TOKEN_END, /* the window ends; the thread is between functions */
     /* Then the function's number (4 bytes) and what its plan says, up to its return, a jump out of

@@ -10,7 +10,7 @@
 
 struct cache {
     char folder[PATH_MAX - 256]; /* "": there is no cache */
-    int lock;                    /* lock of one image (isa/plan/cache.h); -1: none */
+    int lock;                    /* lock of one image (isa/plan/plan_cache.h); -1: none */
 };
 
 /* Opens the cache in `folder`; NULL stands for the user's own, $XDG_CACHE_HOME/regtrace or

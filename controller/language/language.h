@@ -130,7 +130,7 @@ struct piece {
     unsigned count;
 };
 
-/* ---- message.c ---- */
+/* ---- error_text.c ---- */
 /* Set the error text with column and caret; return -EINVAL. */
 int parse_fail(const struct parser *parser, const char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Caches instrumented copies and skeletons in the user's cache (isa/plan/cache.h), with the output
- * about them. Of many processes of a node that want those of one image, one makes them; the others
- * find them, and so does the next run. */
+ * Caches instrumented copies and skeletons in the user's cache (isa/plan/plan_cache.h), with the
+ * output about them. Of many processes of a node that want those of one image, one makes them; the
+ * others find them, and so does the next run. */
 #ifndef REGTRACE_ISA_MEMORY_COPY_CACHE_H
 #define REGTRACE_ISA_MEMORY_COPY_CACHE_H
 
-#include "isa/plan/cache.h"
+#include "isa/plan/plan_cache.h"
 
 struct copy_cache {
     struct cache cache;

@@ -4,9 +4,9 @@
 #define REGTRACE_ISA_MEMORY_JOB_H
 
 #include "isa/memory/copy/copies.h"
-#include "isa/memory/direct.h"
+#include "isa/memory/direct_calls.h"
 #include "isa/memory/late.h"
-#include "isa/memory/session.h"
+#include "isa/memory/analysis_session.h"
 
 /* A selected function. */
 struct job_part {

@@ -3,10 +3,10 @@
 #include "isa/memory/serve.h"
 
 #include "isa/memory/copy/copies.h"
-#include "isa/memory/session.h"
+#include "isa/memory/analysis_session.h"
 #include "isa/memory/source/source.h"
 
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 #include "base/sys.h"
 
 #include <errno.h>

@@ -157,7 +157,7 @@ struct decision {
     bool recorded;  /* its outcome is recorded */
 };
 
-/* A jump to another function that is called directly (direct.h). */
+/* A jump to another function that is called directly (direct_calls.h). */
 struct tail {
     uint32_t block;
     uint64_t target;
@@ -246,7 +246,7 @@ struct function {
     const struct addresses
         *claims; /* skel_find_claims(); NULL: parts are recognised by their names alone */
     const struct addresses *sites; /* alarms, where a copy leaves; NULL: none */
-    const struct directs *directs; /* functions that are called directly (direct.h); NULL: none */
+    const struct directs *directs; /* called directly (direct_calls.h); NULL: none */
     struct arena *arena;
     const char *name;
     uint64_t start, end;
@@ -350,7 +350,7 @@ void skel_count(const struct function *f, struct skel_counts *n);
 /* Runs all steps. f->reason says why one could not go on. */
 void skel_analyse(struct function *f);
 
-/* --- values.c, lift.c ------------------------------------------------------------------------- */
+/* --- ssa_build.c, lift.c ---------------------------------------------------------------------- */
 
 uint32_t value_new(struct function *f, enum value_kind kind, unsigned bits);
 uint32_t value_constant(struct function *f, uint64_t n, bool image);

@@ -15,7 +15,7 @@
  *
  * Requests: isa/plan/site.h. Exit status: 0; 1 if a request cannot be answered; 2 for a wrong
  * command line. */
-#include "isa/plan/cache.h"
+#include "isa/plan/plan_cache.h"
 #include "isa/plan/site.h"
 
 #include <errno.h>

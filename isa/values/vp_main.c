@@ -5,7 +5,7 @@
  *   --answer PLUG-IN    Standard input is a socket. Answers each struct values_question with a
  *                       struct values_answer, several at a time, until end of file.
  *   --process PLUG-IN   Standard input is a socket. Answers each frame of traces with a frame of
- *                       tuples (base/format/values.h).
+ *                       tuples (base/format/value_protocol.h).
  *   --format PLUG-IN    Formats lines (isa/values/vp_format.c).
  *   --check PLUG-IN     Prints the plug-in's name if its specification is valid.
  *   --name PLUG-IN      Prints the plug-in's name.

@@ -9,7 +9,7 @@
 
 #include <regtrace/vprofiler.h>
 
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 
 #define VP_TRACE_MAGIC UINT32_C(0x56505452)
 #define VP_TRACE_VERSION 1u

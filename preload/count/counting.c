@@ -6,7 +6,7 @@
  * because our own instructions are subtracted afterwards, but not from the counter's distance. Then
  * it is armed again. */
 #include "preload/count/counting.h"
-#include "preload/count/counters.h"
+#include "preload/count/counter_records.h"
 
 #include "base/log.h"
 #include "base/sys.h"

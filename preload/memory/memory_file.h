@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread's file of what its instrumented copies record (base/format/memory.h): a buffer that they
- * write to, followed by memory without write access, where the fault empties the buffer into the
- * file. Async-signal-safe. */
+ * A thread's file of what its instrumented copies record (base/format/memory_recording.h): a buffer
+ * that they write to, followed by memory without write access, where the fault empties the buffer
+ * into the file. Async-signal-safe. */
 #ifndef REGTRACE_PRELOAD_MEMORY_MEMORY_FILE_H
 #define REGTRACE_PRELOAD_MEMORY_MEMORY_FILE_H
 
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 
 #include <stdbool.h>
 #include <stddef.h>

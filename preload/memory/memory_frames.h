@@ -5,7 +5,7 @@
 #ifndef REGTRACE_PRELOAD_MEMORY_MEMORY_FRAMES_H
 #define REGTRACE_PRELOAD_MEMORY_MEMORY_FRAMES_H
 
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 #include "preload/memory/memory.h"
 
 #include <ucontext.h>

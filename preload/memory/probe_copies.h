@@ -5,7 +5,7 @@
 #define REGTRACE_PRELOAD_MEMORY_PROBE_COPIES_H
 
 #include "base/format/copy.h"
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 #include "preload/patch/probe_sites.h"
 
 /* Slots of the calling thread. */

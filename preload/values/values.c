@@ -2,7 +2,7 @@
  * Value profiling in this process: its options, the threads' state, and the records of a sample. */
 #include "preload/values/values.h"
 
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 #include "preload/values/values_ask.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #define REGTRACE_PRELOAD_VALUES_VALUES_ASK_H
 
 #include "base/error.h"
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 
 /* Finds the program, starts it with this plug-in, and checks that it answers. Called in the
  * constructor. Returns 0, or -errno with the text: -EINVAL if the plug-in is unusable or the

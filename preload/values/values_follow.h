@@ -7,7 +7,7 @@
 #ifndef REGTRACE_PRELOAD_VALUES_VALUES_FOLLOW_H
 #define REGTRACE_PRELOAD_VALUES_VALUES_FOLLOW_H
 
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 #include "preload/internal.h"
 
 #define VALUES_CODES_MAX (1u << 17)   /* instructions of a process */

@@ -3,7 +3,7 @@
  * it asks for. */
 #include "preload/affinity.h"
 #include "base/format/event_fields.h"
-#include "preload/count/counters.h"
+#include "preload/count/counter_records.h"
 #include "preload/window/windows.h"
 
 #include "base/sys.h"

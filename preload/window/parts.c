@@ -3,7 +3,7 @@
 #include "preload/window/parts.h"
 
 #include "preload/affinity.h"
-#include "preload/count/counters.h"
+#include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
 #include "preload/count/sampling.h"
 #include "preload/libc/images.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Entry points of the triggers: each matches an occurrence against the alarms of its type and
  * reports it to the automaton. */
-#include "preload/count/counters.h"
+#include "preload/count/counter_records.h"
 #include "base/format/event_fields.h"
 #include "preload/count/counting.h"
 #include "preload/libc/images.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tests the encoding of captured values: every shape is read back unchanged, and truncated or
  * damaged bytes are never read past their end. */
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 
 #include "t/tap.h"
 

@@ -18,8 +18,8 @@
 #
 # An inside test is a file inside/NAME.sh in bash, like every test of the suite: it sources t/lib.sh
 # and t/lab/lab.sh, and REGTRACE_SOURCE, REGTRACE_BUILD, APPS, LIBREGTRACE and so on are those of
-# the machine inside. Programs are in $LAB_PROGRAMS. It starts as root on a machine of one processor,
-# with perf_event_paranoid 1 and an empty folder $LAB_OUT. To add a test:
+# the machine inside. Programs are in $LAB_PROGRAMS. It starts as root on a machine of one
+# processor, with perf_event_paranoid 1 and an empty folder $LAB_OUT. To add a test:
 # - Add files of the source that it needs to lab_files below.
 # - Add its own program as programs/PROGRAM.c, with two lines in t/lab/Makemodule.am (lab_programs,
 #   _SOURCES; _LDADD for libraries, any of the sysroot's).

@@ -2,7 +2,7 @@
  * Tests how a counter is read through its page: the arithmetic and the sequence lock on pages
  * that are made up here, and to which process a page belongs. t/lab/inside/direct.sh tests real
  * pages. */
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 
 #include "base/format/recorder.h"
 #include "t/tap.h"

@@ -71,7 +71,7 @@ is "$(faults "${sources[@]}")" "" "${#sources[@]} sources include what their fol
 
 # Test the check itself: it must find each wrong edge and accept right ones.
 cd "$T" && mkdir -p base controller mpi writer preload tools/report tools/values tools/channels/mpi isa/image isa/decode
-printf '#include "tools/values/values.h"\n' >tools/report/a.c
+printf '#include "tools/values/value_profiles.h"\n' >tools/report/a.c
 printf '#include "isa/decode/decode.h"\n' >isa/image/a.c
 printf '#include "isa/isa.h"\n' >isa/image/b.c
 printf '#include "tools/report/report.h"\n' >tools/b.c

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A process for t/tools/values/values.t that records a known profile of values, in its own functions.
- * Usage: value_emitter WRITER DIR STREAM PLUGIN plain|args|wide [SAMPLES [IMAGE]]; prints the
- * addresses of its functions. `wide`, for measurements: 20,000 instructions of IMAGE, 200 values
- * each. */
+ * A process for t/tools/values/values.t that records a known profile of values, in its own
+ * functions. Usage: value_emitter WRITER DIR STREAM PLUGIN plain|args|wide [SAMPLES [IMAGE]];
+ * prints the addresses of its functions. `wide`, for measurements: 20,000 instructions of IMAGE,
+ * 200 values each. */
 #include "t/writer/producer.h"
 #include "t/writer/value_records.h"
 

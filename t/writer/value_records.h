@@ -4,7 +4,7 @@
 #define REGTRACE_T_WRITER_VALUE_RECORDS_H
 
 #include "base/format/recorder.h"
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 
 #include <string.h>
 

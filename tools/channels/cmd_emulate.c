@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace emulate`: writes the state changes of all channels as HDF5. */
 #include "tools/channels/h5.h"
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 #include "tools/output.h"
 #include "tools/channels/replayed.h"
 

@@ -3,7 +3,7 @@
 #ifndef REGTRACE_TOOLS_CHANNELS_H5_H
 #define REGTRACE_TOOLS_CHANNELS_H5_H
 
-#include "tools/channels/replay.h"
+#include "tools/channels/event_replay.h"
 
 struct h5_found {
     struct replay_found replay;

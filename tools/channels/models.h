@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Channels and rules from the models' tables, and what models and replay.c share. For
+ * Channels and rules from the models' tables, and what models and event_replay.c share. For
  * tools/channels alone. */
 #ifndef REGTRACE_TOOLS_CHANNELS_MODELS_H
 #define REGTRACE_TOOLS_CHANNELS_MODELS_H
 
-#include "tools/channels/functions.h"
-#include "tools/channels/names.h"
-#include "tools/channels/replay.h"
+#include "tools/channels/function_numbers.h"
+#include "tools/channels/name_numbers.h"
+#include "tools/channels/event_replay.h"
 
 /* Numbers of channels; CHANNELS gives the first of several. */
 enum channel_number {

@@ -3,7 +3,7 @@
 #include "tools/channels/replayed.h"
 
 #include "tools/messages/messages.h"
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 #include "tools/output.h"
 #include "tools/open.h"
 

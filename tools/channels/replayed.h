@@ -3,7 +3,7 @@
 #ifndef REGTRACE_TOOLS_CHANNELS_REPLAYED_H
 #define REGTRACE_TOOLS_CHANNELS_REPLAYED_H
 
-#include "tools/channels/replay.h"
+#include "tools/channels/event_replay.h"
 
 struct replay_wishes {
     const char *command; /* name of the command */
@@ -18,8 +18,8 @@ struct replay_wishes {
 int replay_take_option(void *wishes, const struct arguments *a);
 
 /* Opens the run and its replay. Several processes that convert one run meet under the name `out`,
- * or if that is NULL, the run's name with `ending` (tools/streams/parts.h). Returns TOOL_OK, or
- * prints a message and returns the command's exit code. */
+ * or if that is NULL, the run's name with `ending` (tools/streams/joint_processes.h). Returns
+ * TOOL_OK, or prints a message and returns the command's exit code. */
 int replay_begin(const struct replay_wishes *w, const char *out, const char *ending,
                  struct rt_run **run, struct replay **replay);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Implements `regtrace export`: writes a run in the format of another tool. */
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 #include "tools/export/export.h"
 #include "tools/output.h"
 #include "tools/open.h"

@@ -2,18 +2,18 @@
  * Lets `regtrace export` report a run's events, in the order of time, to one format, with a
  * beginning and an end for every span.
  *
- * walk.c knows which spans are open in each thread and which of them are in the selection (ranks,
- * windows, a range of time); a format writes what is reported to it. Times are ns from the run's
- * origin (when the first thread of any rank began to be traced) and never go back within a
+ * span_walk.c knows which spans are open in each thread and which of them are in the selection
+ * (ranks, windows, a range of time); a format writes what is reported to it. Times are ns from the
+ * run's origin (when the first thread of any rank began to be traced) and never go back within a
  * thread. */
 #ifndef REGTRACE_TOOLS_EXPORT_EXPORT_H
 #define REGTRACE_TOOLS_EXPORT_EXPORT_H
 
-#include "tools/channels/functions.h"
-#include "tools/channels/names.h"
+#include "tools/channels/function_numbers.h"
+#include "tools/channels/name_numbers.h"
 #include "tools/streams/shares.h"
 #include "tools/streams/streams.h"
-#include "tools/export/messages.h"
+#include "tools/export/export_messages.h"
 #include "tools/tools.h"
 
 #include <limits.h>

@@ -3,7 +3,7 @@
  * refer to ranks in them.
  *
  * MPI_COMM_WORLD and MPI_COMM_SELF exist in every run. The others are those that
- * tools/messages/comms.h knows on more than one rank. If not all ranks of a communicator are
+ * tools/messages/comm_tables.h knows on more than one rank. If not all ranks of a communicator are
  * exported, its group has only the exported ones, and ranks count within that group. */
 #include "tools/export/export.h"
 

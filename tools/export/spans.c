@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Turns events into beginnings and ends of spans, and names spans, marks and counters. */
-#include "tools/export/walk.h"
+#include "tools/export/span_walk.h"
 
 #include "base/format/event_fields.h"
 

@@ -4,7 +4,7 @@
 #include "base/toolkit/beside.h"
 #include "tools/installed.h"
 #include "tools/run/run.h"
-#include "tools/memory/skel.h"
+#include "tools/memory/skel_command.h"
 
 #include <errno.h>
 #include <string.h>

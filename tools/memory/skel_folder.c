@@ -2,7 +2,7 @@
  * Finds the recordings of a run, sorts them in the order of replay, and opens the folder for
  * compiled skeletons. */
 #include "tools/output.h"
-#include "tools/memory/skel.h"
+#include "tools/memory/skel_command.h"
 #include "tools/memory/compile/skel_text.h"
 
 #include <dirent.h>

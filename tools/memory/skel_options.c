@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Parses the options of `regtrace skel` and checks them against the action. */
 #include "base/options.h"
-#include "tools/memory/skel.h"
+#include "tools/memory/skel_command.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #define REGTRACE_TOOLS_MEMORY_SKEL_PLAYER_H
 
 #include "base/format/accesses.h"
-#include "tools/memory/skel.h"
+#include "tools/memory/skel_command.h"
 
 #include <sys/types.h>
 

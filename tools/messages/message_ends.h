@@ -3,7 +3,7 @@
 #ifndef REGTRACE_TOOLS_MESSAGES_MESSAGE_ENDS_H
 #define REGTRACE_TOOLS_MESSAGES_MESSAGE_ENDS_H
 
-#include "tools/messages/handles.h"
+#include "tools/messages/handle_table.h"
 #include "tools/messages/likely.h"
 #include "tools/messages/messages.h"
 #include "tools/messages/posted.h"

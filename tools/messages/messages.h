@@ -17,7 +17,7 @@
 #ifndef REGTRACE_TOOLS_MESSAGES_MESSAGES_H
 #define REGTRACE_TOOLS_MESSAGES_MESSAGES_H
 
-#include "tools/messages/comms.h"
+#include "tools/messages/comm_tables.h"
 #include "tools/streams/streams.h"
 
 /* A message. Times are in ns, as in streams.h. */

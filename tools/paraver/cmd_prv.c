@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Implements `regtrace prv`: writes a run as traces for Paraver. */
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 #include "tools/paraver/prv.h"
 #include "tools/output.h"
 #include "tools/channels/replayed.h"

@@ -4,7 +4,7 @@
 #include "tools/paraver/prv.h"
 
 #include "tools/messages/by_send.h"
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 #include "tools/paraver/prv_lines.h"
 #include "tools/streams/shares.h"
 #include "tools/channels/tape.h"

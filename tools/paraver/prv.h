@@ -7,7 +7,7 @@
 #define REGTRACE_TOOLS_PARAVER_PRV_H
 
 #include "tools/messages/messages.h"
-#include "tools/channels/replay.h"
+#include "tools/channels/event_replay.h"
 
 struct prv_found {
     struct replay_found replay;
@@ -22,8 +22,8 @@ struct prv_found {
 RT_MUST_CHECK int prv_write(struct replay *r, const char *dir, struct prv_found *found,
                             struct rt_error *e);
 
-/* late.c: inserts n lines into the complete trace at `path`. `put` writes the line number i; the
- * lines are in the order of time. */
+/* late_lines.c: inserts n lines into the complete trace at `path`. `put` writes the line number i;
+ * the lines are in the order of time. */
 RT_MUST_CHECK int prv_merge_late(const char *path, size_t n,
                                  void (*put)(void *context, size_t i, char line[256]),
                                  void *context, struct rt_error *e);

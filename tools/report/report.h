@@ -4,7 +4,7 @@
 #ifndef REGTRACE_TOOLS_REPORT_REPORT_H
 #define REGTRACE_TOOLS_REPORT_REPORT_H
 
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 #include "tools/addresses.h"
 #include "tools/json.h"
 #include "tools/tools.h"

@@ -66,7 +66,7 @@ unsigned launcher_ranks(int count, char *const *words);
 char **launcher_command(enum launcher_kind kind, int count, char **words, const char *preload,
                         const char *const *names);
 
-/* --- chains and counters: control.c ----------------------------------------------------------- */
+/* --- chains and counters: check_chains.c ------------------------------------------------------ */
 
 /* Parses all chains of these options. Unless `only_language`, also checks that this build has the
  * triggers that they need. Returns 0 with *config, which the caller frees by ctl_config_free(), or

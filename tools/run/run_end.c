@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages of `regtrace run` after the program has ended: the folder, the lines of the log, or why
  * nothing was recorded. */
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 #include "tools/run/run.h"
 #include "writer/writer.h"
 

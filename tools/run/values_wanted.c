@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Checks -values before the program starts. */
 #include "base/toolkit/beside.h"
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 #include "pmu/pmu.h"
 #include "tools/run/run.h"
 

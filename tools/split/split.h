@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Splits a run's recordings of memory accesses (base/format/memory.h) by window. The caller owns
- * all texts and arrays. */
+/* Splits a run's recordings of memory accesses (base/format/memory_recording.h) by window. The
+ * caller owns all texts and arrays. */
 struct split_memory {
     const char *dir, *out; /* folder of the run; folder for window-NNNNN */
     const uint32_t *pids;  /* processes whose rank files were split */

@@ -2,7 +2,7 @@
  * Splits recordings of memory accesses by window. A segment does not depend on other segments, so
  * each is copied unchanged into its window's file, except its reference to a place in another
  * file. */
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 
 #include "tools/memory/compile/skel_text.h"
 #include "tools/split/split.h"
@@ -97,7 +97,7 @@ static bool get_log(const struct source *s, void *to, size_t n, uint64_t at)
 }
 
 /* Finds the end of the log: the last byte of the buffer that is not 0 (see
- * base/format/memory.h). */
+ * base/format/memory_recording.h). */
 static bool find_end(struct source *s)
 {
     uint64_t tail = atomic_load(&s->head.tail);

@@ -4,7 +4,7 @@
 
 #include "base/sys.h"
 #include "tools/streams/heap.h"
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 
 #include <errno.h>
 #include <fcntl.h>

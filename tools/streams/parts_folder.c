@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/identity.h"
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Keeps the folder OUT.parts and the small files in it for parts.c, which knows their purpose. */
+ * Keeps the folder OUT.parts and the small files in it for joint_processes.c, which knows their
+ * purpose. */
 #ifndef REGTRACE_TOOLS_STREAMS_PARTS_FOLDER_H
 #define REGTRACE_TOOLS_STREAMS_PARTS_FOLDER_H
 

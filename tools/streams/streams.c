@@ -6,7 +6,7 @@
 #include "tools/streams/grown.h"
 #include "tools/streams/heap.h"
 #include "tools/streams/merged.h"
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,9 +3,9 @@
  * Events of the same time are ordered by rank, file, thread and row, so that every reading gives
  * the same sequence.
  *
- * Where several processes convert a run together (parts.h), each process reads only the events of
- * its own files and leaves them in a file. Each process then reads those files of all processes
- * (merged.h) and gets the same sequence.
+ * Where several processes convert a run together (joint_processes.h), each process reads only the
+ * events of its own files and leaves them in a file. Each process then reads those files of all
+ * processes (merged.h) and gets the same sequence.
  *
  * Memory: some hundred KiB for each thread, and 16 bytes for each piece, which is a series of rows
  * of one thread in a file (some 2,000 events). */

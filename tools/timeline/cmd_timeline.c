@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Implements `regtrace timeline`: shows a run as a page for browsers or as a picture. */
-#include "tools/streams/parts.h"
+#include "tools/streams/joint_processes.h"
 #include "tools/output.h"
 #include "tools/channels/replayed.h"
 #include "tools/timeline/timeline.h"

@@ -5,7 +5,7 @@
 #define REGTRACE_TOOLS_TIMELINE_LINES_H
 
 #include "tools/messages/messages.h"
-#include "tools/channels/replay.h"
+#include "tools/channels/event_replay.h"
 
 struct lines;
 

@@ -11,7 +11,7 @@
 #ifndef REGTRACE_TOOLS_TIMELINE_TIMELINE_H
 #define REGTRACE_TOOLS_TIMELINE_TIMELINE_H
 
-#include "tools/channels/replay.h"
+#include "tools/channels/event_replay.h"
 
 struct timeline_options {
     const char *title;          /* of the run */

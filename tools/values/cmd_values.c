@@ -2,7 +2,7 @@
  * `regtrace values`: lists the most frequent values of captured instructions. */
 #include "tools/output.h"
 #include "tools/open.h"
-#include "tools/values/values.h"
+#include "tools/values/value_profiles.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads the value tables of rank files, and merges what belongs to the same place of the same
  * image. */
-#include "tools/values/values.h"
+#include "tools/values/value_profiles.h"
 
 #include <errno.h>
 #include <stdlib.h>

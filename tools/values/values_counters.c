@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Cycles per instruction beside values, from windows that counted both (REGTRACE_EVENTS). */
 #include "tools/report/report.h"
-#include "tools/values/values.h"
+#include "tools/values/value_profiles.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Compares two profiles of values: where the samples went, and which instructions have other
  * values. */
-#include "tools/values/values.h"
+#include "tools/values/value_profiles.h"
 
 #include "tools/json.h"
 

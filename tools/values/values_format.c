@@ -3,7 +3,7 @@
  * question by a line, and gives it up when it fails. */
 #include "tools/child.h"
 #include "tools/installed.h"
-#include "tools/values/values.h"
+#include "tools/values/value_profiles.h"
 
 #include "base/toolkit/beside.h"
 

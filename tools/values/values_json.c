@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Prints profiles of values for programs, as JSON. */
-#include "tools/values/values.h"
+#include "tools/values/value_profiles.h"
 
 #include "tools/json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes the profile that is merged over threads, ranks and runs to one HDF5 file. */
-#include "tools/values/values.h"
+#include "tools/values/value_profiles.h"
 
 #include <errno.h>
 #include <stdlib.h>

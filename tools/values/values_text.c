@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Prints profiles of values for people: instructions with their most frequent values, functions,
  * images, arguments. */
-#include "tools/values/values.h"
+#include "tools/values/value_profiles.h"
 
 #include "tools/json.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes what an accesses.h5 has besides the accesses of each recording: one dataset over all of
  * them, and tables that say to which threads and instructions they belong. */
-#include "writer/file/accesses.h"
+#include "writer/file/access_file.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Runs the plug-in in a separate process, regtrace-vprofiler: an error of the plug-in ends that
  * process, not the recording. */
-#include "writer/values/values.h"
+#include "writer/values/value_traces.h"
 
 #include "base/toolkit/beside.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Saves what was counted of captured values: as a snapshot that replaces the previous one, and as
  * tables of a rank file. */
-#include "writer/values/values.h"
+#include "writer/values/value_traces.h"
 
 #include "base/clock.h"
 #include "base/log.h"

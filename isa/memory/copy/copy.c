@@ -2,10 +2,10 @@
  * Writes a function's instrumented copy: its blocks in reverse postorder, each instruction
  * unchanged, and recording code between them. */
 #include "isa/memory/copy/copier.h"
-#include "isa/memory/direct.h"
+#include "isa/memory/direct_calls.h"
 #include "isa/memory/ir/lanes.h"
 #include "isa/memory/source/source.h"
-#include "isa/memory/replay/stream.h"
+#include "isa/memory/replay/recording_format.h"
 
 #include <string.h>
 

@@ -156,7 +156,7 @@ static void put_table_stubs(struct copier *c, uint32_t block, const struct table
         stub->first_entry = known ? (size_t)(c->f->blocks[b->succ[k]].start - j->low) : 0;
         stub->end_entry = known ? stub->first_entry + 1 : (size_t)j->count;
         for (size_t n = stub->first_entry; n < stub->end_entry; n++)
-            if (stubs[n] == 0) /* the first of several successors, as in stream.h */
+            if (stubs[n] == 0) /* the first of several successors, as in recording_format.h */
                 stubs[n] = c->stub_count;
     }
 }

@@ -3,7 +3,7 @@
  * and buffers output. */
 #include "isa/memory/replay/replay.h"
 
-#include "isa/memory/replay/stream.h"
+#include "isa/memory/replay/recording_format.h"
 
 #include <dlfcn.h>
 #include <errno.h>

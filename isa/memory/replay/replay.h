@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Runs a compiled skeleton over a recorded stream (isa/memory/replay/stream.h): yields all
- * accesses, in the order of execution. */
+ * Runs a compiled skeleton over a recorded stream (isa/memory/replay/recording_format.h): yields
+ * all accesses, in the order of execution. */
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_REPLAY_H
 #define REGTRACE_ISA_MEMORY_REPLAY_REPLAY_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads the log of a recording (base/format/memory.h), even while its thread writes it, and the
- * bytes of its segments: closed, left open by a process that ended, or growing. */
+ * Reads the log of a recording (base/format/memory_recording.h), even while its thread writes it,
+ * and the bytes of its segments: closed, left open by a process that ended, or growing. */
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_STRETCH_H
 #define REGTRACE_ISA_MEMORY_REPLAY_STRETCH_H
 
 #include "base/error.h"
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 
 #include <stdbool.h>
 

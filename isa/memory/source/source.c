@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes the skeleton of a function as C: its blocks, phis as variables that edges set, counters of
  * loops, reads of recorded values, and accesses as expressions. */
-#include "isa/memory/direct.h"
+#include "isa/memory/direct_calls.h"
 #include "isa/memory/ir/lanes.h"
 #include "isa/memory/source/source_text.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes files of skeletons as C, and what surrounds the blocks of functions: declarations and
  * entries. */
-#include "isa/memory/direct.h"
+#include "isa/memory/direct_calls.h"
 #include "isa/memory/source/source_text.h"
 
 #include <errno.h>

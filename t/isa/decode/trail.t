@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Single-steps programs (t/isa/decode/trail.c): isa/ is sure of every instruction that they execute, in the
-# C library and the dynamic linker too.
+# Single-steps programs (t/isa/decode/trail.c): isa/ is sure of every instruction that they execute,
+# in the C library and the dynamic linker too.
 . "$(dirname "$0")/../../lib.sh"
 LOOK=$REGTRACE_BUILD/t/isa/image/look
 TRAIL=$REGTRACE_BUILD/t/isa/decode/trail

@@ -11,14 +11,15 @@
  * analysed.
  *
  * skeleton IMAGE BIAS FILE FUNCTIONS STREAM TRACE: also writes STREAM, a recording of this
- * execution (isa/memory/replay/stream.h), and TRACE, the processor's accesses, each "PC KIND BYTES
- * ADDRESS". FUNCTIONS has the addresses of the functions that have a skeleton, by number.
+ * execution (isa/memory/replay/recording_format.h), and TRACE, the processor's accesses, each "PC
+ * KIND BYTES ADDRESS". FUNCTIONS has the addresses of the functions that have a skeleton, by
+ * number.
  *
  * SKELETON_PLAN names another plan than "skeleton". */
 #include "t/isa/memory/skeleton.h"
 
 #include "isa/memory/source/source.h"
-#include "isa/memory/replay/stream.h"
+#include "isa/memory/replay/recording_format.h"
 
 #include <inttypes.h>
 #include <pthread.h>

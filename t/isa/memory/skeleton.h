@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * State that t/isa/memory/skeleton keeps of an active function, and what it computes from it (computed.c).
+ * State that t/isa/memory/skeleton keeps of an active function, and what it computes from it
+ * (computed.c).
  */
 #ifndef REGTRACE_T_ISA_MEMORY_SKELETON_H
 #define REGTRACE_T_ISA_MEMORY_SKELETON_H
 
-#include "isa/memory/direct.h"
+#include "isa/memory/direct_calls.h"
 
 struct line {
     uint64_t pc, r[16];

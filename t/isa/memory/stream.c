@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writes a recording in the format of isa/memory/replay/stream.h from single steps, and the trace
- * that its replay must give. */
+ * Writes a recording in the format of isa/memory/replay/recording_format.h from single steps, and
+ * the trace that its replay must give. */
 #include "isa/memory/source/source.h"
-#include "isa/memory/replay/stream.h"
+#include "isa/memory/replay/recording_format.h"
 #include "t/isa/memory/skeleton.h"
 
 #include <inttypes.h>

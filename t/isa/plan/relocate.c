@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Displaced instructions run elsewhere and do what they did. Random sequences of a pool of
- * instructions (t/isa/plan/pool.S) run in place, then as copies far away with the originals overwritten.
- * The test compares registers, flags, memory and stack. The pool's own table, not the decoder, says
- * which parts of an instruction depend on its address. With a folder as argument, some sequences
- * are written there for objdump. */
+ * instructions (t/isa/plan/pool.S) run in place, then as copies far away with the originals
+ * overwritten. The test compares registers, flags, memory and stack. The pool's own table, not the
+ * decoder, says which parts of an instruction depend on its address. With a folder as argument,
+ * some sequences are written there for objdump. */
 #include "isa/plan/relocate.h"
 #include "preload/valgrind.h"
 #include "t/tap.h"

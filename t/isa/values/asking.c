@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The other end of regtrace-vprofiler: sends it input and prints its answers. It shares
- * base/format/values.h with regtrace, and no code of isa/.
+ * base/format/value_protocol.h with regtrace, and no code of isa/.
  *
  * asking answer|process PROGRAM PLUG-IN [stream|packets]
  * - answer: lines "ADDRESS HEXBYTES [COUNT]" from standard input become questions, many at once.
@@ -10,7 +10,7 @@
  *   bytes and prints the answer.
  *
  * The program's exit status comes last. */
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 
 #include <inttypes.h>
 #include <stdio.h>

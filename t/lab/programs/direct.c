@@ -12,7 +12,7 @@
 #include "loop.h"
 
 #include "base/format/recorder.h"
-#include "pmu/internal.h"
+#include "pmu/backend.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """memory_handlers.py LOG REPLAY [-miss]: checks that the replay has, once and in segments of
-handlers, what each handler wrote that the program of t/preload/memory/programs/memory_handlers.c knows to have
-run in a window.
+handlers, what each handler wrote that the program of
+t/preload/memory/programs/memory_handlers.c knows to have run in a window.
 
 Prints how many windows and handlers there were, how many of these were nested, and the first
 error. -miss: leaves out a write of the first of these handlers, to see whether the check finds

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """memory_vectors.py LOG REPLAY: checks that the replay (regtrace skel replay) has, in order, the
-accesses to `room` that the functions run_*() of t/preload/memory/programs/memory_vectors made and logged. Prints
+accesses to `room` that the functions run_*() of t/preload/memory/programs/memory_vectors made and
+logged. Prints
 how many there were of each instruction, or the first that differs."""
 import sys
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every function of programs as compilers make them, counted by the programs themselves: all
-# compilers, levels and ways of linking. t/preload/patch/builds.py writes the programs, with functions of
-# all kinds. REGTRACE_BUILDS=all: every combination, and more programs.
+# compilers, levels and ways of linking. t/preload/patch/builds.py writes the programs, with
+# functions of all kinds. REGTRACE_BUILDS=all: every combination, and more programs.
 . "$(dirname "$0")/../../lib.sh"
 export XDG_CACHE_HOME=$T/cache
 [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pieces of code for t/preload/values/followed.c, which the processor executes itself and by copies of
- * their instructions. Each piece begins and ends with int3. On entry r15 has 4 KiB on either side
- * that may be used, r14 is r15 + 512, and rcx is 5; the other registers hold anything. */
+ * Pieces of code for t/preload/values/followed.c, which the processor executes itself and by copies
+ * of their instructions. Each piece begins and ends with int3. On entry r15 has 4 KiB on either
+ * side that may be used, r14 is r15 + 512, and rcx is 5; the other registers hold anything. */
     .intel_syntax noprefix
     .text
     .macro piece name, needs=0

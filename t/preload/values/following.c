@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Implements t/preload/values/following.h: signal handlers that take over at the int3s on both ends of a
- * piece, and stand-ins for the rest of the library. */
+ * Implements t/preload/values/following.h: signal handlers that take over at the int3s on both ends
+ * of a piece, and stand-ins for the rest of the library. */
 #include "t/preload/values/following.h"
 
 #include "base/clock.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Executes machine code from a given state, natively or with its instructions followed in a
- * handler, and takes the resulting state. Shared by t/preload/values/followed.c and followed_fuzz.c. */
+ * handler, and takes the resulting state. Shared by t/preload/values/followed.c and
+ * followed_fuzz.c. */
 #ifndef REGTRACE_T_PRELOAD_VALUES_FOLLOWING_H
 #define REGTRACE_T_PRELOAD_VALUES_FOLLOWING_H
 
-#include "base/format/values.h"
+#include "base/format/value_protocol.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * The order in which parts of the library are called where windows, threads and forks begin and
  * end: the real table (preload/window/parts.c), with hooks that write down their names. */
 #include "preload/affinity.h"
-#include "preload/count/counters.h"
+#include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
 #include "preload/count/sampling.h"
 #include "preload/libc/images.h"

@@ -85,7 +85,8 @@ static void test_states(void)
     char path[4096], word[128] = "", state[64] = "", room[64];
     unsigned seen[768] = {0}, wrong = 0, missing = 0;
     const char *source = getenv("REGTRACE_SOURCE");
-    (void)snprintf(path, sizeof path, "%s/t/tools/paraver/mpi_states.txt", source != NULL ? source : ".");
+    (void)snprintf(path, sizeof path, "%s/t/tools/paraver/mpi_states.txt",
+                   source != NULL ? source : ".");
     FILE *f = fopen(path, "r");
     if (!ok(f != NULL, "%s is there", path))
         return;

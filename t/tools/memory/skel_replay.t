@@ -174,7 +174,7 @@ patch() {
     printf "$2" | dd of="changed/${rec#run/}" bs=1 seek="$1" conv=notrunc status=none
 }
 copy() { rm -rf changed && cp -r run changed; }
-first=4096 # base/format/memory.h: the head's page, then the buffer, which has the whole log here
+first=4096 # base/format/memory_recording.h: the head's page, then the buffer, which has the whole log here
 [ "$(od -A n -t x1 -j $first -N 4 "$rec" | tr -d ' ')" = 524d5354 ] || exit 99
 for cut in 0 7 3000; do
     copy && truncate -s $cut "changed/${rec#run/}" && damaged "cut off after $cut bytes" 'is no recording of memory accesses, or damaged'

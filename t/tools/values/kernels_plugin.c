@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A plug-in for t/tools/values/kernels.t that captures the fourth 64 bits of the result of vaddpd. */
+ * A plug-in for t/tools/values/kernels.t that captures the fourth 64 bits of the result of
+ * vaddpd. */
 #include <regtrace/vprofiler.h>
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs `regtrace values` on runs whose tables of values are damaged: t/tools/values/values_damage.py.
-# REGTRACE_TEST_ROUNDS sets the number of rounds.
+# Runs `regtrace values` on runs whose tables of values are damaged:
+# t/tools/values/values_damage.py. REGTRACE_TEST_ROUNDS sets the number of rounds.
 . "$(dirname "$0")/../../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99

@@ -4,7 +4,7 @@
 #ifndef REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_BUILD_H
 #define REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_BUILD_H
 
-#include "base/format/memory.h"
+#include "base/format/memory_recording.h"
 
 #include <limits.h>
 #include <stdbool.h>

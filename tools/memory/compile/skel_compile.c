@@ -5,7 +5,7 @@
  * functions that may be kernels are compiled with -O2, up to a bound. */
 #include "tools/memory/compile/skel_compile.h"
 
-#include "tools/memory/skel.h"
+#include "tools/memory/skel_command.h"
 #include "tools/memory/compile/compiled_cache.h"
 
 #include <errno.h>

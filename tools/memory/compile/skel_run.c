@@ -2,7 +2,7 @@
  * Runs programs for `regtrace skel` to their end: compilers, and regtrace-skel --shapes. */
 #include "tools/json.h"
 #include "tools/output.h"
-#include "tools/memory/skel.h"
+#include "tools/memory/skel_command.h"
 
 #include <errno.h>
 #include <stdlib.h>

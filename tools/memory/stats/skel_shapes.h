@@ -4,7 +4,7 @@
 #ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPES_H
 #define REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPES_H
 
-#include "tools/memory/skel.h"
+#include "tools/memory/skel_command.h"
 #include "writer/writer.h"
 
 #define SKEL_NO_IMAGE UINT32_MAX

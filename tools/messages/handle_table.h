@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Stores the requests of a process, and its messages of matched probes, by handle. */
+#ifndef REGTRACE_TOOLS_MESSAGES_HANDLE_TABLE_H
+#define REGTRACE_TOOLS_MESSAGES_HANDLE_TABLE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sent;
+struct posted;
+
+/* By `kind`: an active request, the parameters of a persistent one, or the message of a matched
+ * probe. */
+struct entry {
+    struct entry *next;
+    enum { ACTIVE, PARAMETERS, MESSAGE } kind;
+    uint64_t handle;
+    int64_t ns; /* time at which it was created */
+    struct sent *sent;
+    uint32_t likely; /* number of its send (likely.h); 0: none */
+    bool slow;       /* a send whose completion may wait for the receiver */
+    struct posted *posted;
+    unsigned does;
+    uint64_t a, b;
+};
+
+struct handles {
+    struct entry *buckets[256]; /* newest entries of a handle first */
+};
+
+/* Finds the entry that a call which began at `ns` refers to: the newest one of that kind and handle
+ * that existed then. Returns the pointer that links to it, or NULL if there is none. Newer entries
+ * may exist: a library may give a handle to its next request before an event shows that the wait
+ * for the previous request has ended. */
+struct entry **find_entry(struct handles *p, int kind, uint64_t handle, int64_t ns);
+RT_MUST_CHECK int add_entry(struct handles *p, const struct entry *what, struct rt_error *e);
+/* Removes an entry and returns a copy of it. */
+struct entry take_entry(struct entry **at);
+/* Removes all entries for which `which` returns true. */
+void handles_forget(struct handles *p, bool (*which)(const void *context, const struct entry *x),
+                    const void *context);
+void handles_free(struct handles *p);
+
+#endif

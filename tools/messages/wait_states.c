@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Finds who waits for whom. Memory holds calls that may turn out to have waited, some thousand a
+ * thread, and collective calls that not all ranks have entered. */
+#include "tools/messages/wait_states.h"
+
+#include "base/format/event_fields.h"
+#include "tools/streams/grown.h"
+#include "tools/messages/whole.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLS = 8192, WAITING = 4096, FUNCTIONS = 768 };
+
+enum { GETS = 1, GETS_FIRST = 2, SENDS_SYNC = 4, COLLECTS = 8, MAKES_MPI = 16 };
+
+static const struct {
+    const char *name;
+    unsigned is;
+} kinds[] = {{"MPI_Recv", GETS},
+             {"MPI_Mrecv", GETS},
+             {"MPI_Sendrecv", GETS},
+             {"MPI_Sendrecv_replace", GETS},
+             {"MPI_Wait", GETS},
+             {"MPI_Waitall", GETS},
+             {"MPI_Waitany", GETS_FIRST},
+             {"MPI_Waitsome", GETS_FIRST},
+             {"MPI_Ssend", SENDS_SYNC},
+             {"MPI_Init", MAKES_MPI},
+             {"MPI_Init_thread", MAKES_MPI},
+             {"MPI_Barrier", COLLECTS},
+             {"MPI_Bcast", COLLECTS},
+             {"MPI_Gather", COLLECTS},
+             {"MPI_Gatherv", COLLECTS},
+             {"MPI_Scatter", COLLECTS},
+             {"MPI_Scatterv", COLLECTS},
+             {"MPI_Allgather", COLLECTS},
+             {"MPI_Allgatherv", COLLECTS},
+             {"MPI_Alltoall", COLLECTS},
+             {"MPI_Alltoallv", COLLECTS},
+             {"MPI_Alltoallw", COLLECTS},
+             {"MPI_Reduce", COLLECTS},
+             {"MPI_Allreduce", COLLECTS},
+             {"MPI_Reduce_scatter", COLLECTS},
+             {"MPI_Reduce_scatter_block", COLLECTS},
+             {"MPI_Scan", COLLECTS},
+             {"MPI_Exscan", COLLECTS},
+             {"MPI_Comm_dup", COLLECTS},
+             {"MPI_Comm_split", COLLECTS},
+             {"MPI_Comm_create", COLLECTS},
+             {"MPI_Comm_dup_with_info", COLLECTS},
+             {"MPI_Comm_split_type", COLLECTS},
+             {"MPI_Cart_create", COLLECTS},
+             {"MPI_Cart_sub", COLLECTS},
+             {"MPI_Graph_create", COLLECTS},
+             {"MPI_Dist_graph_create", COLLECTS},
+             {"MPI_Dist_graph_create_adjacent", COLLECTS},
+             {"MPI_Intercomm_merge", COLLECTS},
+             {"MPI_File_open", COLLECTS},
+             {"MPI_Win_create", COLLECTS},
+             {"MPI_Win_create_dynamic", COLLECTS},
+             {"MPI_Win_allocate", COLLECTS},
+             {"MPI_Win_allocate_shared", COLLECTS},
+             {"MPI_Win_fence", COLLECTS},
+             {"MPI_Win_free", COLLECTS}};
+
+/* A call that receives messages, or sends one. */
+struct call {
+    int64_t begin, end; /* end INT64_MAX: not ended */
+    int64_t until;      /* it could not end earlier; INT64_MIN: not known */
+    int32_t for_rank, window;
+    uint16_t function;
+};
+
+struct thread {
+    uint32_t depth;
+    bool came_up;
+    struct call *calls;
+    size_t count, room;
+    /* The collective call that the thread is in. */
+    bool collects;
+    uint32_t comm, place;
+    uint64_t turn;
+};
+
+struct entry {
+    int64_t begin, end; /* end INT64_MAX: not ended */
+    int32_t rank, window;
+};
+
+/* A collective call of all ranks. */
+struct meeting {
+    struct entry *entries;
+    uint32_t count;
+    uint16_t function;
+};
+
+struct gathering {
+    uint32_t size;  /* ranks; 0: unknown */
+    bool broken;    /* later calls cannot be assigned to each other */
+    uint64_t first; /* turn of meetings[0] */
+    struct meeting *meetings;
+    size_t count, room;
+    uint64_t *turns; /* by process: its next turn */
+};
+
+struct emu_waits {
+    const struct emu_comms *comms;
+    struct thread *threads;
+    uint32_t thread_count;
+    int64_t *whole; /* by process: everything is recorded up to this time */
+    struct gathering *gatherings;
+    uint32_t comm_count;
+    uint8_t is[FUNCTIONS];
+    void (*told)(void *context, const struct emu_wait *w);
+    void *context;
+    uint64_t left;
+};
+
+const char *emu_wait_name(enum emu_wait_kind kind)
+{
+    static const char *const names[] = {"late sender", "late receiver", "collective"};
+    return names[kind];
+}
+
+static int no_memory(struct rt_error *e)
+{
+    rt_error_set(e, "no memory");
+    return -ENOMEM;
+}
+
+/* --- calls with messages ---------------------------------------------------------------------- */
+
+static void tell(const struct emu_waits *w, uint32_t stream, const struct call *c)
+{
+    int64_t until = c->until < c->end ? c->until : c->end;
+    if (c->until == INT64_MIN || until <= c->begin)
+        return;
+    const struct emu_wait wait = {
+        .kind = (w->is[c->function] & SENDS_SYNC) != 0 ? EMU_LATE_RECEIVER : EMU_LATE_SENDER,
+        .function = c->function,
+        .rank = emu_comms_world_rank(w->comms, emu_comms_process_of(w->comms, stream)),
+        .for_rank = c->for_rank,
+        .window = c->window,
+        .begin_ns = c->begin,
+        .ns = until - c->begin};
+    w->told(w->context, &wait);
+}
+
+static int add_call(struct emu_waits *w, uint32_t stream, const struct call *c, struct rt_error *e)
+{
+    struct thread *t = &w->threads[stream];
+    if (t->count == CALLS) { /* everything about the oldest calls is known by now */
+        for (size_t i = 0; i < CALLS / 2; i++)
+            tell(w, stream, &t->calls[i]);
+        t->count -= CALLS / 2;
+        memmove(t->calls, t->calls + CALLS / 2, t->count * sizeof *t->calls);
+    }
+    void *calls = emu_grown(t->calls, t->count, &t->room, sizeof *t->calls);
+    if (calls == NULL)
+        return no_memory(e);
+    t->calls = calls;
+    t->calls[t->count++] = *c;
+    return 0;
+}
+
+static struct call *call_at(const struct emu_waits *w, uint32_t stream, int64_t ns)
+{
+    const struct thread *t = &w->threads[stream];
+    size_t low = 0, high = t->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->calls[middle].begin <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && t->calls[low - 1].end >= ns ? &t->calls[low - 1] : NULL;
+}
+
+void emu_waits_message(struct emu_waits *w, const struct emu_message *m)
+{
+    struct call *c = call_at(w, m->receive_stream, m->received_ns);
+    unsigned is = c != NULL ? w->is[c->function] : 0;
+    bool better = c != NULL && (c->until == INT64_MIN ||
+                                (is & GETS_FIRST ? m->send_ns < c->until : m->send_ns > c->until));
+    if ((is & (GETS | GETS_FIRST)) != 0 && better) {
+        c->until = m->send_ns;
+        c->for_rank = m->sender;
+    }
+    c = call_at(w, m->send_stream, m->send_ns);
+    if (c != NULL && (w->is[c->function] & SENDS_SYNC) != 0) {
+        c->until = m->receive_ns;
+        c->for_rank = m->receiver;
+    }
+}
+
+/* --- collective calls ------------------------------------------------------------------------- */
+
+static void end_gathering(struct emu_waits *w, struct gathering *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        w->left += g->meetings[i].count;
+        free(g->meetings[i].entries);
+    }
+    free(g->meetings);
+    g->meetings = NULL;
+    g->count = g->room = 0;
+    g->broken = true;
+}
+
+/* Reports the first meeting: all ranks have entered it, the last one now. */
+static void tell_meeting(struct emu_waits *w, struct gathering *g)
+{
+    struct meeting *m = &g->meetings[0];
+    const struct entry *last = &m->entries[m->count - 1];
+    for (uint32_t i = 0; i < m->count; i++) {
+        const struct entry *x = &m->entries[i];
+        int64_t until = x->end < last->begin ? x->end : last->begin;
+        const struct emu_wait wait = {.kind = EMU_AT_COLLECTIVE,
+                                      .function = m->function,
+                                      .rank = x->rank,
+                                      .for_rank = last->rank,
+                                      .window = x->window,
+                                      .begin_ns = x->begin,
+                                      .ns = until - x->begin};
+        if (wait.ns > 0)
+            w->told(w->context, &wait);
+    }
+    free(m->entries);
+    memmove(g->meetings, g->meetings + 1, --g->count * sizeof *g->meetings);
+    g->first++;
+}
+
+static struct meeting *meeting_of(struct gathering *g, uint64_t turn, uint16_t function,
+                                  struct rt_error *e)
+{
+    void *meetings = emu_grown(g->meetings, turn - g->first, &g->room, sizeof *g->meetings);
+    if (meetings == NULL) {
+        (void)no_memory(e);
+        return NULL;
+    }
+    g->meetings = meetings;
+    struct meeting *m = &g->meetings[turn - g->first];
+    if (turn - g->first < g->count)
+        return m;
+    *m = (struct meeting){.entries = calloc(g->size, sizeof *m->entries), .function = function};
+    if (m->entries == NULL) {
+        (void)no_memory(e);
+        return NULL;
+    }
+    g->count++;
+    return m;
+}
+
+static int enter_collective(struct emu_waits *w, const struct emu_record *r, uint32_t function,
+                            struct rt_error *e)
+{
+    struct thread *t = &w->threads[r->stream];
+    uint32_t side, process = emu_comms_process_of(w->comms, r->stream);
+    uint32_t comm = emu_comms_find(w->comms, process,
+                                   (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm), &side);
+    struct gathering *g = comm != EMU_NO_COMM ? &w->gatherings[comm] : NULL;
+    if (g == NULL || g->broken || g->size == 0 || r->ns >= w->whole[process]) {
+        w->left++;
+        if (g != NULL && !g->broken)
+            end_gathering(w, g);
+        return 0;
+    }
+    uint64_t turn = g->turns[process]++;
+    if (turn - g->first >= WAITING) {
+        w->left++;
+        end_gathering(w, g);
+        return 0;
+    }
+    struct meeting *m = meeting_of(g, turn, (uint16_t)function, e);
+    if (m == NULL)
+        return -ENOMEM;
+    if (m->function != function || m->count == g->size) {
+        w->left++;
+        end_gathering(w, g);
+        return 0;
+    }
+    t->collects = true;
+    t->comm = comm;
+    t->turn = turn;
+    t->place = m->count;
+    m->entries[m->count++] =
+        (struct entry){r->ns, INT64_MAX, emu_comms_world_rank(w->comms, process), r->event.window};
+    if (m->count == g->size)
+        tell_meeting(w, g);
+    return 0;
+}
+
+static void leave_collective(struct emu_waits *w, struct thread *t, int64_t ns)
+{
+    struct gathering *g = &w->gatherings[t->comm];
+    if (t->collects && !g->broken && t->turn >= g->first)
+        g->meetings[t->turn - g->first].entries[t->place].end = ns;
+    t->collects = false;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static int enters(struct emu_waits *w, const struct emu_record *r, struct rt_error *e)
+{
+    struct thread *t = &w->threads[r->stream];
+    uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
+    unsigned is = function < FUNCTIONS ? w->is[function] : 0;
+    t->came_up = false;
+    if (t->depth++ != 0)
+        return 0;
+    if ((is & COLLECTS) != 0)
+        return enter_collective(w, r, function, e);
+    if ((is & (GETS | GETS_FIRST | SENDS_SYNC)) == 0)
+        return 0;
+    const struct call c = {.begin = r->ns,
+                           .end = INT64_MAX,
+                           .until = INT64_MIN,
+                           .window = r->event.window,
+                           .function = (uint16_t)function};
+    return add_call(w, r->stream, &c, e);
+}
+
+static void leaves(struct emu_waits *w, const struct emu_record *r)
+{
+    struct thread *t = &w->threads[r->stream];
+    uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
+    unsigned is = function < FUNCTIONS ? w->is[function] : 0;
+    if (t->depth == 0 || --t->depth != 0)
+        return;
+    t->came_up = (is & MAKES_MPI) != 0 && (r->event.flags & EVENT_FLAG_CUT) == 0;
+    leave_collective(w, t, r->ns);
+    if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
+        t->calls[t->count - 1].end = r->ns;
+}
+
+/* Forgets open calls: their leave events will not be seen. */
+static void forget(struct thread *t)
+{
+    t->depth = 0;
+    t->collects = t->came_up = false;
+    if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
+        t->count--;
+}
+
+int emu_waits_take(struct emu_waits *w, const struct emu_record *r, struct rt_error *e)
+{
+    struct thread *t = &w->threads[r->stream];
+    uint32_t process = emu_comms_process_of(w->comms, r->stream);
+    if (EVENT_IS_MPI_ENTER(r->event.code))
+        return enters(w, r, e);
+    if (EVENT_IS_MPI_LEAVE(r->event.code))
+        leaves(w, r);
+    else if (r->event.code == EV_DROPPED || r->event.code == EV_WINDOW_CLOSE)
+        forget(t);
+    else if (r->event.code == EV_MPI_READY && t->came_up && r->event.window >= 0)
+        w->whole[process] = emu_whole_until(emu_comms_file(w->comms, process), r->event.thread,
+                                            r->event.window, (int)(r->event.b & 0xff));
+    return 0;
+}
+
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+static void know_functions(struct emu_waits *w)
+{
+    for (uint32_t f = 0; f < event_mpi_functions && f < FUNCTIONS; f++) {
+        char name[64];
+        int n = snprintf(name, sizeof name, "%s", event_mpi_name(f));
+        if (n > 2 && n < (int)sizeof name && strcmp(name + n - 2, "_c") == 0)
+            name[n - 2] = '\0';
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+            if (strcmp(kinds[i].name, name) == 0)
+                w->is[f] = (uint8_t)kinds[i].is;
+    }
+}
+
+int emu_waits_open(struct emu_waits **waits, const struct emu_streams *streams,
+                   const struct emu_comms *comms,
+                   void (*told)(void *context, const struct emu_wait *w), void *context,
+                   struct rt_error *e)
+{
+    struct emu_waits *w = calloc(1, sizeof *w);
+    uint32_t processes = emu_comms_processes(comms);
+    *waits = NULL;
+    if (w == NULL)
+        return no_memory(e);
+    const struct emu_comm *all = emu_comms_all(comms, &w->comm_count);
+    (void)emu_streams_all(streams, &w->thread_count);
+    w->comms = comms;
+    w->told = told;
+    w->context = context;
+    w->threads = calloc(w->thread_count + 1u, sizeof *w->threads);
+    w->whole = calloc(processes + 1u, sizeof *w->whole);
+    w->gatherings = calloc(w->comm_count + 1u, sizeof *w->gatherings);
+    bool good = w->threads != NULL && w->whole != NULL && w->gatherings != NULL;
+    for (uint32_t i = 0; w->whole != NULL && i < processes; i++)
+        w->whole[i] = INT64_MIN;
+    for (uint32_t i = 0; good && i < w->comm_count; i++) {
+        bool known = all[i].size[0] != 0 && (all[i].sides == 1 || all[i].size[1] != 0);
+        w->gatherings[i].size =
+            known ? all[i].size[0] + (all[i].sides > 1 ? all[i].size[1] : 0) : 0;
+        w->gatherings[i].turns = calloc(processes + 1u, sizeof *w->gatherings[i].turns);
+        good = w->gatherings[i].turns != NULL;
+    }
+    if (!good) {
+        emu_waits_close(w);
+        return no_memory(e);
+    }
+    know_functions(w);
+    *waits = w;
+    return 0;
+}
+
+void emu_waits_end(struct emu_waits *w, uint64_t *left)
+{
+    for (uint32_t s = 0; s < w->thread_count; s++)
+        for (size_t i = 0; i < w->threads[s].count; i++)
+            tell(w, s, &w->threads[s].calls[i]);
+    for (uint32_t i = 0; i < w->comm_count; i++)
+        end_gathering(w, &w->gatherings[i]);
+    *left = w->left;
+}
+
+void emu_waits_close(struct emu_waits *w)
+{
+    if (w == NULL)
+        return;
+    for (uint32_t s = 0; w->threads != NULL && s < w->thread_count; s++)
+        free(w->threads[s].calls);
+    for (uint32_t i = 0; w->gatherings != NULL && i < w->comm_count; i++) {
+        end_gathering(w, &w->gatherings[i]);
+        free(w->gatherings[i].turns);
+    }
+    free(w->gatherings);
+    free(w->threads);
+    free(w->whole);
+    free(w);
+}
