@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """memory_vectors.py LOG REPLAY: checks that the replay (regtrace skel replay) has, in order, the
 accesses to `room` that the functions run_*() of t/preload/memory/programs/memory_vectors made and
-logged. Prints
-how many there were of each instruction, or the first that differs."""
+logged. Prints how many there were of each instruction, or the first that differs."""
 import sys
 
 log, replay = sys.argv[1:3]
