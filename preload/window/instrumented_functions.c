@@ -8,7 +8,7 @@
  * are dropped when the stack pointer shows it. */
 #include "preload/internal.h"
 
-#include "preload/symbols.h"
+#include "preload/loaded_symbols.h"
 
 #include "base/log.h"
 #include "base/sys.h"
