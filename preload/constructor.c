@@ -3,12 +3,10 @@
  * checks all options, and refuses what it cannot serve. The rest waits until there is something to
  * record. */
 #include "preload/affinity.h"
-#include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
 #include "preload/libc/images.h"
 #include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
-#include "preload/values/values.h"
 #include "preload/window/parts.h"
 
 #include "base/log.h"
@@ -96,69 +94,17 @@ const char *process_chain_warning(unsigned i)
     return i < warning_count ? warnings[i] : NULL;
 }
 
-/* Returns the name of the requested counter. T_REGTRACE_LATE=SEED:MAXIMUM is for tests: `step` then
- * interrupts up to MAXIMUM instructions late, as processors do. */
-static const char *wanted_counter(void)
-{
-    static char text[64];
-    const char *wanted = process.options.text[OPT_pmu],
-               *late = identity_env(environ, "T_REGTRACE_LATE");
-    if (late == NULL || strcmp(wanted, "step") != 0)
-        return wanted;
-    (void)snprintf(text, sizeof text, "late:%s", late);
-    return text;
-}
-
 static bool find_events_program(char path[PATH_MAX])
 {
     return process_find_program("regtrace-events", path);
 }
 
-static struct pmu_wanted counter;
-
-static void look_at_machine(void *context, bool needed, struct ctl_capabilities *out)
-{
-    (void)context;
-    pmu_wanted_choose(&counter, wanted_counter(), needed);
-    out->unavailable_reason[CTL_ICOUNT] = counter.no_count;
-    out->exact_reason = counter.no_exact;
-}
-
-static bool machine_counts(void *context)
-{
-    (void)context;
-    return counter.backend != NULL;
-}
-
 static int read_chains(struct rt_error *e)
 {
-    static const struct ctl_machine machine = {look_at_machine, machine_counts, NULL};
-    int rc =
-        ctl_config_of_options(&process.options, &machine, chain_warning, NULL, &process.config, e);
-    process.pmu = counter.backend;
+    int rc = ctl_config_of_options(&process.options, counting_machine(), chain_warning, NULL,
+                                   &process.config, e);
     if (rc == 0)
         ctl_config_set_rank(process.config, (uint32_t)(process.id.rank > 0 ? process.id.rank : 0));
-    return rc;
-}
-
-/* Does the run count instructions: does an alarm need the count, or is it a counting run? */
-static bool counts_for_sure(void)
-{
-    return ctl_config_uses(process.config, CTL_ICOUNT) ||
-           ctl_config_uses(process.config, CTL_UNIFORM) || process.options.number[OPT_count] != 0;
-}
-
-/* May threads be stepped by the trap flag? A chosen counter counts every thread, whether an alarm
- * needs it or not. */
-static bool wants_steps(void)
-{
-    return process.pmu != NULL && (process.pmu->steps || ctl_config_has_exact(process.config));
-}
-
-static int check_count(struct rt_error *e)
-{
-    int rc = pmu_wanted_count(&counter, &process.options, wanted_counter(), e);
-    process.pmu = counter.backend;
     return rc;
 }
 
@@ -231,34 +177,19 @@ static bool set_up(void)
     if (rc == 0)
         rc = read_chains(&e);
     if (rc == 0)
-        rc = sampling_prepare(&e);
-    if (rc == 0)
-        rc = counters_prepare(&e);
-    if (rc == 0)
-        rc = check_count(&e);
-    if (rc == 0) /* if read_chains() fails there is no configuration */
-        process.steps = wants_steps();
-    if (rc == 0)
-        rc = pmu_check_steps(process.steps, process.options.text[OPT_memory][0] != '\0',
-                             process.options.text[OPT_values][0] != '\0', &e);
-    if (rc == 0)
-        rc = probes_prepare(&e);
-    if (rc == 0)
         rc = controller_log_prepare(&e);
+    if (rc == 0)
+        rc = parts_prepare(&e);
     if (rc == 0)
         rc = make_automaton(&e);
     if (rc == 0)
-        rc = values_prepare(&e);
+        rc = parts_start(&e);
     if (rc != 0) {
         refuse(&e);
         return false;
     }
     images_note_all();
     process.follow = process.options.number[OPT_follow] != 0;
-    const struct pmu_sample_spec *sampled = sampling_spec();
-    process.overflows = (process.pmu != NULL && process.pmu->kernels && counts_for_sure()) ||
-                        (sampled->period != 0 && !sampled->by_time) ||
-                        (values_are_on() && !values_spec()->by_time);
     return true;
 }
 
@@ -352,7 +283,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     decide_folder();
     longjmp_resolve();
     process_install_mpi_hooks();
-    counting_prepare();
+    counting_steps_begin();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];
     atomic_store(&mpi_asleep, process_is_idle());
     if (signals_install() != 0)

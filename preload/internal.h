@@ -201,10 +201,9 @@ void windows_fired(void *context, const struct ctl_fired *fired);
 uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming);
 void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm);
 void timers_sync_needed(void *context);
-/* Returns the bytes that a thread needs for its timers. timers_begin() gets that memory zeroed and
- * aligned to 8. */
+/* The room of a thread for its timers. */
 size_t timers_room(void);
-void timers_begin(struct preload_thread *pt, void *memory);
+void timers_thread_made(struct preload_thread *pt, void *room);
 void timers_thread_ends(struct recorder_thread *t, struct preload_thread *pt);
 /* In a forked child: forgets the parent's timers, which do not exist here. */
 void timers_forget(struct recorder_thread *t, struct preload_thread *pt);

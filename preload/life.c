@@ -197,8 +197,8 @@ static struct preload_thread *make_counter(struct recorder_thread *t)
 {
     size_t head =
         (sizeof(struct preload_thread) + CTL_ALIGNMENT - 1) / CTL_ALIGNMENT * CTL_ALIGNMENT;
-    size_t size = ctl_thread_size(process.config), counts = counting_room();
-    size_t bytes = head + size + counts + probe_room_bytes() + timers_room();
+    size_t size = ctl_thread_size(process.config);
+    size_t bytes = head + size + parts_thread_room();
     long p = sys_call6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p < 0 && p > -4096)
@@ -207,11 +207,7 @@ static struct preload_thread *make_counter(struct recorder_thread *t)
     pt->bytes = bytes;
     pt->automaton_memory = (char *)pt + head;
     t->window_state = pt;
-    if (process.pmu != NULL)
-        deadlines_init(&pt->counting.waiting, (char *)pt + head + size,
-                       ctl_config_chain_count(process.config));
-    probe_room_begin((char *)pt + head + size + counts);
-    timers_begin(pt, (char *)pt + head + size + counts + probe_room_bytes());
+    parts_thread_made(pt, (char *)pt + head + size);
     counting_begin(pt, t);
     return pt;
 }

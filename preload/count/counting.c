@@ -145,6 +145,12 @@ size_t counting_room(void)
     return process.pmu != NULL ? deadlines_size(ctl_config_chain_count(process.config)) : 0;
 }
 
+void counting_thread_made(struct preload_thread *pt, void *room)
+{
+    if (process.pmu != NULL)
+        deadlines_init(&pt->counting.waiting, room, ctl_config_chain_count(process.config));
+}
+
 static uint64_t add(uint64_t base, uint64_t distance)
 {
     uint64_t sum;

@@ -7,9 +7,18 @@
 #include "preload/internal.h"
 #include "preload/libc/waits.h"
 
-/* Returns the bytes that a thread needs for the counts it waits for. deadlines_init() gets them
- * zeroed and aligned to 8. */
+/* Checks the options that ask for counts, once the chains are read: chooses the counter
+ * (process.pmu), and says whether threads are stepped. Called in the constructor. Returns 0, or
+ * -errno with the text. */
+RT_MUST_CHECK int counting_prepare(struct rt_error *e);
+/* Says what this machine can count, for the reader of the chains, which chooses the counter. */
+const struct ctl_machine *counting_machine(void);
+/* SIGTRAP if threads are stepped, and the SIGIO of the kernel's counters. */
+bool counting_wants_signal(int signo);
+
+/* The room of a thread for the counts that it waits for. */
 size_t counting_room(void);
+void counting_thread_made(struct preload_thread *pt, void *room);
 
 /* counting_begin() begins to count, if a counter was chosen. counting_started(): what was executed
  * since then was ours. */
@@ -57,7 +66,7 @@ void counting_forked(struct recorder_thread *t, struct preload_thread *pt);
 /* --- our own code, and stepped threads: stepping.c -------------------------------------------- */
 
 /* Called before any thread is stepped. */
-void counting_prepare(void);
+void counting_steps_begin(void);
 
 /* Enclose our code when the program has called us: our code, and what it calls, runs at full speed
  * and is not counted. Without them, a stepped thread steps through our code but does not count it,
@@ -99,8 +108,8 @@ void counting_program_end(struct pmu_inside inside);
 struct pmu_inside counting_handler_begin(void *context);
 void counting_handler_end(void *context, struct pmu_inside inside);
 
-/* The handler of SIGTRAP: see signals_trap_action(). */
-void counting_trapped(int signo, siginfo_t *info, void *context);
+/* Claims each SIGTRAP of a stepped process. */
+bool counting_trapped(int signo, siginfo_t *info, void *context);
 
 /* The handler of all other signals: its entry, which the kernel calls, and its body, to which the
  * entry jumps. signals.c */

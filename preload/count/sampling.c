@@ -42,7 +42,9 @@ const struct pmu_sample_spec *sampling_spec(void)
 
 int sampling_prepare(struct rt_error *e)
 {
-    return pmu_wanted_sample(&process.options, process_is_one_window(), &spec, e);
+    int rc = pmu_wanted_sample(&process.options, process_is_one_window(), &spec, e);
+    process.overflows |= spec.period != 0 && !spec.by_time;
+    return rc;
 }
 
 static void make_sampler(struct preload_thread *pt, enum sample_kind kind, uint32_t kernel_tid)

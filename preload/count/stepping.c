@@ -29,7 +29,7 @@ static uint64_t *hidden_mask(void)
     return &signals_hidden;
 }
 
-void counting_prepare(void)
+void counting_steps_begin(void)
 {
     uintptr_t from, to;
     if (!process.steps)
@@ -242,9 +242,10 @@ static void hand_on(struct pmu_thread *c, int signo, siginfo_t *info, void *cont
         probes_hand_on(signo, info, context);
 }
 
-void counting_trapped(int signo, siginfo_t *info, void *context)
+bool counting_trapped(int signo, siginfo_t *info, void *context)
 {
-    int keep = errno;
+    if (!process.steps)
+        return false;
     struct preload_thread *pt = recorder_self.window_state;
     struct pmu_thread unknown = {.backend = NULL};
     struct pmu_thread *c = pt != NULL ? &pt->counting.counter : &unknown;
@@ -258,7 +259,7 @@ void counting_trapped(int signo, siginfo_t *info, void *context)
         go_on(c, r, context);
     else if (!came(c, info, context))
         hand_on(c, signo, info, context);
-    errno = keep;
+    return true;
 }
 
 struct pmu_inside counting_handler_begin(void *context)

@@ -11,7 +11,7 @@
 #include "preload/count/counting.h"
 #include "preload/libc/images.h"
 #include "preload/libc/interpose.h"
-#include "preload/patch/probes.h"
+#include "preload/window/parts.h"
 
 #include "base/sys.h"
 
@@ -159,7 +159,7 @@ PRELOAD_EXPORT int dlclose(void *handle)
     int rc = NEXT(dlclose)(handle);
     notice_images();
     unsigned own = counting_own_begin();
-    probes_images_gone();
+    parts_images_gone();
     counting_own_end(own);
     return rc;
 }

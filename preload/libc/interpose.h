@@ -73,18 +73,14 @@ void signals_fault_unmask(int signo, int flags, const void *context);
 /* Handles a signal for which the program has no handler. An ignored signal has no effect, but a
  * signal that the thread's own instruction raised kills. */
 void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context);
-/* Does SIGTRAP come to us before the program gets it? */
-static inline bool signals_want_traps(void)
-{
-    return process.steps || process.probes || process.values;
-}
-/* Returns the action of our handler of SIGTRAP.
+/* The handler of SIGTRAP, and the action of it.
  * - The handler runs on the interrupted stack, because an alternate one may be tiny.
  * - It does not block SIGSEGV: at the end of a thread's stack we fault in place of the program,
  *   whose handler then learns of that. If SIGSEGV were blocked the fault would kill.
  * - The flags and the mask of the program's action are not included, because the kernel must not
  *   apply them here. */
-struct sigaction signals_trap_action(void (*handler)(int, siginfo_t *, void *));
+void signals_trapped(int signo, siginfo_t *info, void *context);
+struct sigaction signals_trap_action(void);
 /* Handles a SIGTRAP that is not ours as other signals are handled, under the mask that the program
  * had, plus SIGTRAP. */
 void signals_hand_on(int signo, siginfo_t *info, void *context);

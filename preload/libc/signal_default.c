@@ -8,7 +8,9 @@
 #include "preload/internal.h"
 #include "preload/memory/memory.h"
 #include "preload/memory/probe_copies.h"
+#include "preload/patch/probes.h"
 #include "preload/values/values.h"
+#include "preload/window/parts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,11 +27,19 @@ uintptr_t signals_ip_of(const void *context)
 #endif
 }
 
-struct sigaction signals_trap_action(void (*handler)(int, siginfo_t *, void *))
+void signals_trapped(int signo, siginfo_t *info, void *context)
+{
+    int keep = errno;
+    if (!parts_trapped(signo, info, context))
+        probes_hand_on(signo, info, context);
+    errno = keep;
+}
+
+struct sigaction signals_trap_action(void)
 {
     struct sigaction a;
     memset(&a, 0, sizeof a);
-    a.sa_sigaction = handler;
+    a.sa_sigaction = signals_trapped;
     a.sa_flags = SA_SIGINFO | SA_RESTART;
     (void)sigfillset(&a.sa_mask);
     (void)sigdelset(&a.sa_mask, SIGSEGV);

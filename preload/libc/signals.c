@@ -11,10 +11,9 @@
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/memory/memory.h"
-#include "preload/patch/probes.h"
+#include "preload/window/parts.h"
 #include "preload/count/sampling.h"
 #include "preload/valgrind.h"
-#include "preload/values/values.h"
 
 #include <errno.h>
 #include <string.h>
@@ -75,8 +74,7 @@ void signals_forked(void)
 
 static bool is_ours(const struct sigaction *a)
 {
-    return a->sa_sigaction == signals_handler || a->sa_sigaction == counting_trapped ||
-           a->sa_sigaction == probes_trapped;
+    return a->sa_sigaction == signals_handler || a->sa_sigaction == signals_trapped;
 }
 
 static uintptr_t handler_of(const struct sigaction *a)
@@ -109,13 +107,11 @@ static void show(int signo, struct sigaction *a)
         (void)sigaddset(&a->sa_mask, signals_kept_out);
 }
 
-/* Does this signal come to us whatever the program does with it? It does if an alarm names it, if
- * it is a trap, a fault or a SIGIO that we use, or if it is or was the internal signal. */
+/* Does this signal come to us whatever the program does with it? It does if an alarm names it, if a
+ * part needs it, or if it is or was the internal signal. */
 static bool always_ours(int signo)
 {
-    return trigger_wants_signal(signo) || (signo == SIGTRAP && signals_want_traps()) ||
-           values_is_fault(signo) || memory_is_fault(signo) ||
-           (signo == SIGIO && process.overflows) ||
+    return trigger_wants_signal(signo) || parts_want_signal(signo) ||
            (atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) !=
                0;
 }
@@ -142,8 +138,8 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
         (void)sigdelset(&a.sa_mask, SIGTRAP); /* a blocked trap would kill the program */
     if (process.memory)
         (void)sigdelset(&a.sa_mask, SIGSEGV); /* and so would a blocked fault */
-    if (signo == SIGTRAP && signals_want_traps())
-        return signals_trap_action(process.steps ? counting_trapped : probes_trapped);
+    if (signo == SIGTRAP && parts_want_signal(SIGTRAP))
+        return signals_trap_action();
     if (!function && !named)
         return a;
     a.sa_sigaction = signals_handler;
@@ -341,7 +337,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
 
 void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_seen seen)
 {
-    if (values_faulted(signo, info, context) || memory_faulted(signo, info, context))
+    if (parts_faulted(signo, info, context))
         return;
     struct waits_arrival came = waits_arrive(info, context, seen);
     signals_fault_unmask(signo, shown[signo].flags, context);

@@ -44,10 +44,10 @@ void memory_missing(uintptr_t at);
 /* Does the same where a copy may have left for its function, and makes the callers continue in
  * copies. */
 void memory_misses(uintptr_t at);
-/* Our handler of SIGTRAP calls it first. Returns true if the trap was a step of ours. */
-bool memory_stepped(const siginfo_t *info, void *context);
-/* Our handler of any signal calls it first. Returns true if it has dealt with the signal. */
-bool memory_faulted(int signo, const siginfo_t *info, void *context);
+/* Returns true if the trap was a step of ours. */
+bool memory_stepped(int signo, siginfo_t *info, void *context);
+/* Returns true if it has dealt with the fault of a copy. */
+bool memory_faulted(int signo, siginfo_t *info, void *context);
 /* Returns true for faults that must reach us even if the program handles or blocks them. */
 bool memory_is_fault(int signo);
 /* memory_withhold(): a process or thread has sent a SIGSEGV that the program believes to block.

@@ -45,7 +45,7 @@ static greg_t *pointer_of(ucontext_t *uc)
     return &uc->uc_mcontext.gregs[places[memory_store_base(code)]];
 }
 
-bool memory_faulted(int signo, const siginfo_t *info, void *context)
+bool memory_faulted(int signo, siginfo_t *info, void *context)
 {
     ucontext_t *uc = context;
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];

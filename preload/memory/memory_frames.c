@@ -88,8 +88,9 @@ void memory_stop_steps(void *context)
     leaves = false;
 }
 
-bool memory_stepped(const siginfo_t *info, void *context)
+bool memory_stepped(int signo, siginfo_t *info, void *context)
 {
+    (void)signo;
     const ucontext_t *uc = context;
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     if (!leaves || info->si_code != TRAP_TRACE)

@@ -34,13 +34,6 @@ struct memory_interrupted memory_interrupt_by(void *context)
     return (struct memory_interrupted){0};
 }
 
-bool memory_stepped(const siginfo_t *info, void *context)
-{
-    (void)info;
-    (void)context;
-    return false;
-}
-
 bool memory_stack_is_known(void)
 {
     return true;
@@ -49,14 +42,6 @@ bool memory_stack_is_known(void)
 void memory_interrupt_over(struct memory_interrupted before)
 {
     (void)before;
-}
-
-bool memory_faulted(int signo, const siginfo_t *info, void *context)
-{
-    (void)signo;
-    (void)info;
-    (void)context;
-    return false;
 }
 
 bool memory_is_fault(int signo)

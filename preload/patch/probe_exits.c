@@ -52,9 +52,10 @@ size_t probe_room_bytes(void)
     return sizeof(struct probe_room);
 }
 
-void probe_room_begin(void *memory)
+void probe_room_begin(struct preload_thread *pt, void *room)
 {
-    probe_opens.room = memory;
+    (void)pt;
+    probe_opens.room = room;
 }
 
 void probe_room_end(void)

@@ -278,22 +278,13 @@ bool probes_is_copy(uintptr_t at)
     return probe_place_is_copy(at) || probe_return_is_copy(at);
 }
 
-void probes_trapped(int signo, siginfo_t *info, void *context)
+bool probes_trapped(int signo, siginfo_t *info, void *context)
 {
-    int keep = errno;
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
-    if (memory_stepped(info, context) || values_trapped(info, context)) {
-        errno = keep;
-        return;
-    }
     enum probe_kind kind = info->si_code == SI_KERNEL ? probes_at(at) : PROBE_NOWHERE;
-    if (kind == PROBE_NOWHERE) {
-        if (!go_on_inside(probe_sites_now(), info->si_code, r))
-            probes_hand_on(signo, info, context);
-        errno = keep;
-        return;
-    }
+    if (kind == PROBE_NOWHERE)
+        return go_on_inside(probe_sites_now(), info->si_code, r);
     r[REG_RIP] = (greg_t)at;
     probes_come(context);
     struct probe_coming c = {.all = probe_sites_now()};
@@ -303,7 +294,7 @@ void probes_trapped(int signo, siginfo_t *info, void *context)
         r[REG_RIP] = (greg_t)at + 1;
     if (kind == PROBE_PROGRAMS)
         probes_hand_on(signo, info, context);
-    errno = keep;
+    return true;
 }
 
 #else
@@ -335,9 +326,12 @@ void probes_hand_on(int signo, siginfo_t *info, void *context)
     signals_hand_on(signo, info, context);
 }
 
-void probes_trapped(int signo, siginfo_t *info, void *context)
+bool probes_trapped(int signo, siginfo_t *info, void *context)
 {
-    signals_handler(signo, info, context);
+    (void)signo;
+    (void)info;
+    (void)context;
+    return false;
 }
 
 void probes_unblocked(void)

@@ -43,11 +43,10 @@ void probes_forked(void);
  * was withheld meanwhile. */
 void probes_unblocked(void);
 
-/* The part of a thread's mapping that lists the functions that the thread is in. probe_room_bytes()
- * returns its size; probe_room_begin() gets it zeroed and aligned to 8; probe_room_end() stops its
+/* The room of a thread for the list of the functions that it is in. probe_room_end() stops its
  * use. */
 size_t probe_room_bytes(void);
-void probe_room_begin(void *memory);
+void probe_room_begin(struct preload_thread *pt, void *room);
 void probe_room_end(void);
 
 /* Fires the exits of functions in which the thread ends. */
@@ -67,8 +66,9 @@ void probe_functions_cut(struct recorder_thread *t, bool enter);
 /* As probe_exits_jumped(), for functions that are recorded. */
 void probe_functions_jumped(uintptr_t from, uintptr_t to);
 
-/* The handler of SIGTRAP if probes are on: see signals_trap_action(). */
-void probes_trapped(int signo, siginfo_t *info, void *context);
+/* Fires the alarms of the site at which the thread has trapped. Returns false if there is none. */
+bool probes_trapped(int signo, siginfo_t *info, void *context);
+bool probes_want_signal(int signo);
 
 /* --- for stepped threads: stepping.c ---------------------------------------------------------- */
 

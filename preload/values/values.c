@@ -90,18 +90,24 @@ static int begin(struct rt_error *e)
     return values_ask_begin(process.options.text[OPT_values], e);
 }
 
+static struct pmu_sample_spec wanted;
+
 int values_prepare(struct rt_error *e)
 {
-    struct pmu_sample_spec wanted;
-    struct rt_error why = {{0}};
     if (process.options.text[OPT_values][0] == '\0')
         return 0;
     read_context();
     int rc = pmu_wanted_values(&process.options, process_is_one_window(), &wanted, e);
     wanted.spread = PERIOD_SPREAD;
-    if (rc != 0)
-        return rc;
-    rc = begin(&why);
+    return rc;
+}
+
+int values_start(struct rt_error *e)
+{
+    struct rt_error why = {{0}};
+    if (wanted.period == 0)
+        return 0;
+    int rc = begin(&why);
     /* The child of a traced program is not refused: it may have another working directory, where a
      * relative path does not exist. */
     if (rc == -EINVAL && identity_env(environ, "REGTRACE_PARENT") == NULL) {
@@ -116,6 +122,7 @@ int values_prepare(struct rt_error *e)
     }
     spec = wanted;
     process.values = true;
+    process.overflows |= !spec.by_time;
     values_images_changed();
     return 0;
 }
@@ -238,20 +245,6 @@ bool values_is_code(uintptr_t address)
 {
     (void)address;
     return false;
-}
-
-void values_images_changed(void)
-{
-}
-
-void values_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
-{
-    (void)t;
-    (void)pt;
-}
-
-void values_forked(void)
-{
 }
 
 #endif

@@ -80,8 +80,7 @@ static bool take_frame(struct values_thread *v, const ucontext_t *uc)
            here - own_low > need;
 }
 
-/* --- following, and single steps
- * ----------------------------------------------------------------- */
+/* --- following, and single steps -------------------------------------------------------------- */
 
 void values_block_others(sigset_t *mask)
 {
@@ -90,9 +89,14 @@ void values_block_others(sigset_t *mask)
         memcpy(mask, &others, sizeof others);
 }
 
-bool values_is_fault(int signo)
+static bool is_fault(int signo)
 {
     return process.values && signo != SIGTRAP && (faults() & sys_signal_bit(signo)) != 0;
+}
+
+bool values_wants_signal(int signo)
+{
+    return is_fault(signo) || (process.values && signo == SIGTRAP);
 }
 
 /* Lets the program execute the next instruction in place, with nothing in between. */
@@ -164,8 +168,9 @@ bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
     return go_on(v, uc);
 }
 
-bool values_trapped(const siginfo_t *info, void *context)
+bool values_trapped(int signo, siginfo_t *info, void *context)
 {
+    (void)signo;
     struct preload_thread *pt = recorder_self.window_state;
     ucontext_t *uc = context;
     struct values_thread *v = pt != NULL ? pt->values : NULL;
@@ -225,7 +230,7 @@ bool values_faulted(int signo, siginfo_t *info, void *context)
 {
     struct preload_thread *pt = recorder_self.window_state;
     struct values_thread *v = pt != NULL ? pt->values : NULL;
-    if (RT_LIKELY(v == NULL) || !values_is_fault(signo))
+    if (RT_LIKELY(v == NULL) || !is_fault(signo))
         return false;
     if (info->si_code <= 0)
         return put_off(v, signo, info, context);
@@ -251,30 +256,9 @@ bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
     return false;
 }
 
-bool values_faulted(int signo, siginfo_t *info, void *context)
-{
-    (void)signo;
-    (void)info;
-    (void)context;
-    return false;
-}
-
-bool values_trapped(const siginfo_t *info, void *context)
-{
-    (void)info;
-    (void)context;
-    return false;
-}
-
 void values_block_others(sigset_t *mask)
 {
     (void)mask;
-}
-
-bool values_is_fault(int signo)
-{
-    (void)signo;
-    return false;
 }
 
 #endif

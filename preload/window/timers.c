@@ -17,9 +17,9 @@ size_t timers_room(void)
                : 0;
 }
 
-void timers_begin(struct preload_thread *pt, void *memory)
+void timers_thread_made(struct preload_thread *pt, void *room)
 {
-    pt->timers = memory;
+    pt->timers = room;
     pt->timer_count = (uint32_t)(timers_room() / sizeof *pt->timers);
 }
 

@@ -7,7 +7,7 @@
 #include "preload/libc/images.h"
 #include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
-#include "preload/values/values.h"
+#include "preload/window/parts.h"
 #include "preload/libc/waits.h"
 
 #include "base/identity.h"
@@ -356,8 +356,7 @@ void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id
     if (!process.traced || recorder_self.in_toolkit)
         return;
     image_note(path, base, build_id);
-    values_images_changed();
-    probes_images_loaded();
+    parts_images_loaded();
     image_is_here(path, base, build_id);
 }
 

@@ -190,7 +190,7 @@ static void trapped(int signo, siginfo_t *info, void *context)
     ucontext_t *uc = context;
     greg_t *r = uc->uc_mcontext.gregs;
     (void)signo;
-    if (values_trapped(info, context))
+    if (values_trapped(SIGTRAP, info, context))
         return;
     if (info->si_code == SI_KERNEL && (const uint8_t *)r[REG_RIP] == piece->from + 1) {
         stepping = skip_first != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The order in which parts of the library are called where windows, threads and forks begin and
- * end: the real table (preload/window/parts.c), with hooks that write down their names. */
+ * The order in which parts of the library are called: the real table (preload/window/parts.c), with
+ * hooks that write down their names. */
 #include "preload/affinity.h"
 #include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
@@ -62,6 +62,9 @@ HOOK(values_thread_ends)
         say(#name);                                                                                \
     }
 FORKED(images_forked)
+FORKED(probes_images_gone)
+FORKED(probes_images_loaded)
+FORKED(values_images_changed)
 FORKED(marks_forked)
 FORKED(memory_forked)
 FORKED(probes_forked)
@@ -74,6 +77,59 @@ FORKED(values_forked)
     }
 HOLD(counting_hold)
 HOLD(sampling_hold)
+static const char *refusing; /* the hook that refuses */
+#define PREPARED(name)                                                                             \
+    int name(struct rt_error *e)                                                                   \
+    {                                                                                              \
+        (void)e;                                                                                   \
+        say(#name);                                                                                \
+        return refusing != NULL && strcmp(refusing, #name) == 0 ? -1 : 0;                          \
+    }
+PREPARED(counting_prepare)
+PREPARED(counters_prepare)
+PREPARED(probes_prepare)
+PREPARED(sampling_prepare)
+PREPARED(values_prepare)
+PREPARED(values_start)
+static const char *claiming; /* the hook that claims a signal */
+#define CLAIMED(name)                                                                              \
+    bool name(int signo, siginfo_t *info, void *context)                                           \
+    {                                                                                              \
+        (void)signo;                                                                               \
+        (void)info;                                                                                \
+        (void)context;                                                                             \
+        say(#name);                                                                                \
+        return claiming != NULL && strcmp(claiming, #name) == 0;                                   \
+    }
+CLAIMED(counting_trapped)
+CLAIMED(memory_faulted)
+CLAIMED(memory_stepped)
+CLAIMED(probes_trapped)
+CLAIMED(values_faulted)
+CLAIMED(values_trapped)
+#define WANTED(name, wanted)                                                                       \
+    bool name(int signo)                                                                           \
+    {                                                                                              \
+        return signo == (wanted);                                                                  \
+    }
+WANTED(counting_wants_signal, SIGIO)
+WANTED(memory_is_fault, SIGSEGV)
+WANTED(probes_want_signal, SIGTRAP)
+WANTED(values_wants_signal, SIGBUS)
+#define ROOM(size, made, bytes)                                                                    \
+    size_t size(void)                                                                              \
+    {                                                                                              \
+        return bytes;                                                                              \
+    }                                                                                              \
+    void made(struct preload_thread *pt, void *room)                                               \
+    {                                                                                              \
+        char at[32];                                                                               \
+        (void)snprintf(at, sizeof at, "%s:%d", #made, (int)((char *)room - (char *)pt));           \
+        say(at);                                                                                   \
+    }
+ROOM(counting_room, counting_thread_made, 16)
+ROOM(probe_room_bytes, probe_room_begin, 64)
+ROOM(timers_room, timers_thread_made, 8)
 
 static void check(const char *want, const char *name)
 {
@@ -98,9 +154,41 @@ int main(void)
     static struct recorder_thread t;
 #if defined(__x86_64__)
 #define MEMORY(text) text
+#define X86_64_OR(here, elsewhere) here
 #else
 #define MEMORY(text)
+#define X86_64_OR(here, elsewhere) elsewhere
 #endif
+    struct rt_error e;
+    int rc = parts_prepare(&e);
+    check(" counting_prepare sampling_prepare values_prepare counters_prepare probes_prepare",
+          "the counter of instructions is chosen first");
+    refusing = "values_prepare";
+    (void)is_int(parts_prepare(&e), rc - 1, "a part refuses");
+    check(" counting_prepare sampling_prepare values_prepare", "and those after it are not asked");
+    rc = parts_start(&e);
+    check(X86_64_OR(" values_start", ""), "a helper starts after all parts are prepared");
+    (void)is_int(rc, 0, "which none refuses");
+    ok(parts_want_signal(SIGTRAP) && parts_want_signal(SIGIO) && !parts_want_signal(SIGUSR1),
+       "a signal reaches the library if one part wants it");
+    bool claimed = parts_trapped(SIGTRAP, NULL, NULL);
+    check(X86_64_OR(" counting_trapped values_trapped memory_stepped probes_trapped",
+                    " counting_trapped probes_trapped"),
+          "a trap goes to the counter, then to steps, then to places");
+    claiming = "counting_trapped";
+    ok(!claimed && parts_trapped(SIGTRAP, NULL, NULL), "one part claims it");
+    check(" counting_trapped", "and the others do not see it");
+    claimed = parts_faulted(SIGSEGV, NULL, NULL);
+    check(X86_64_OR(" values_faulted memory_faulted", ""), "a fault ends a sample's step first");
+    ok(!claimed, "and nobody claims it");
+    parts_images_loaded();
+    parts_images_gone();
+    check(X86_64_OR(" values_images_changed", "") " probes_images_loaded probes_images_gone",
+          "code of new images is known before it is patched");
+    (void)is_int((int)parts_thread_room(), 88, "rooms of a thread are added");
+    parts_thread_made(&pt, (char *)&pt + 8);
+    check(" counting_thread_made:8 timers_thread_made:24 probe_room_begin:32",
+          "and lie one after another");
     parts_window_prepare(&t, &pt);
     check(" sampling_ready counters_ready probes_window_prepare",
           "patching is the last preparation of a window");
@@ -114,17 +202,19 @@ int main(void)
     parts_window_closed(&t, &pt);
     check(" probes_window_closed sampling_gap", "after it, probes go before samples of gaps begin");
     parts_thread_ends(&t, &pt);
-    check(MEMORY(" memory_thread_ends") " counters_thread_ends values_thread_ends "
-                                        "sampling_thread_ends timers_thread_ends totals_end "
-                                        "counting_thread_ends",
+    check(MEMORY(" memory_thread_ends") " counters_thread_ends" MEMORY(
+              " values_thread_ends") " "
+                                     "sampling_thread_ends timers_thread_ends totals_end "
+                                     "counting_thread_ends",
           "a thread's total is read before its counter is closed");
     parts_forked(&t, &pt);
-    check(" marks_forked images_forked values_forked" MEMORY(
-              " memory_forked") " probes_forked counting_forked timers_forget affinity_forked "
-                                "sampling_forked counters_thread_ends",
+    check(" marks_forked images_forked" MEMORY(
+              " values_forked memory_forked") " probes_forked counting_forked timers_forget "
+                                              "affinity_forked "
+                                              "sampling_forked counters_thread_ends",
           "in the child of fork the process comes before the thread");
     parts_forked(&t, NULL);
-    check(" marks_forked images_forked values_forked" MEMORY(" memory_forked") " probes_forked",
+    check(" marks_forked images_forked" MEMORY(" values_forked memory_forked") " probes_forked",
           "a thread without a state is left out");
     parts_hold(&pt, true);
     parts_hold(&pt, false);
