@@ -125,19 +125,19 @@ static bool look_at_group(uint64_t group, uint64_t world, int *first, uint64_t *
     return true;
 }
 
-struct members {
+struct comm_members {
     uint32_t sides; /* enum mpi_comm_sides */
     int first[2];   /* world ranks; of two groups, the one with the smaller rank comes first */
     uint64_t hash[2];
 };
 
 /* Uses PMPI calls that send nothing. */
-static bool find_members(uint64_t comm, bool whole, struct members *m)
+static bool find_members(uint64_t comm, bool whole, struct comm_members *m)
 {
     const struct mpi_library *l = mpi_library();
     uint64_t world = 0, group[2] = {0};
     int inter = 0;
-    *m = (struct members){.sides = 0};
+    *m = (struct comm_members){.sides = 0};
     if (l->Comm_group == NULL || l->Comm_remote_group == NULL || l->Group_size == NULL ||
         l->Group_translate_ranks == NULL || l->Group_free == NULL || l->Comm_test_inter == NULL ||
         l->Comm_test_inter(comm, &inter) != 0 || l->Comm_group(mpi_abi.comm_world, &world) != 0)
@@ -155,7 +155,8 @@ static bool find_members(uint64_t comm, bool whole, struct members *m)
     if (inter) {
         m->sides = MPI_COMM_TWO_SIDES | (m->first[0] > m->first[1] ? MPI_COMM_SECOND_SIDE : 0u);
         if (m->first[0] > m->first[1])
-            *m = (struct members){m->sides, {m->first[1], m->first[0]}, {m->hash[1], m->hash[0]}};
+            *m = (struct comm_members){
+                m->sides, {m->first[1], m->first[0]}, {m->hash[1], m->hash[0]}};
     }
     return known;
 }
@@ -224,7 +225,7 @@ static uint64_t identity_of_made(struct comm_origin *parent, uint64_t parent_com
 {
     const bool whole = how != MPI_MADE_BY_ALL;
     uint64_t from = how == MPI_MADE_OF_TWO ? 0 : origin_of(parent, parent_comm);
-    struct members m;
+    struct comm_members m;
     if (how == MPI_MADE_SOMEHOW || (from == 0 && how != MPI_MADE_OF_TWO) || mpi_world_rank < 0 ||
         is_spawned() || !find_members(comm, whole, &m))
         return 0;

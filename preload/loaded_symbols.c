@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct walk {
+struct symbol_walk {
     void (*visit)(void *ctx, const char *name, uintptr_t address);
     void *ctx;
 };
@@ -57,7 +57,7 @@ static bool demangle_simple(const char *mangled, char *out, size_t room)
     return n != 0;
 }
 
-static void visit_table(const struct walk *w, const char *file, size_t bytes,
+static void visit_table(const struct symbol_walk *w, const char *file, size_t bytes,
                         const Elf64_Shdr *table, const Elf64_Shdr *sections, size_t section_count,
                         uintptr_t base)
 {
@@ -84,7 +84,7 @@ static void visit_table(const struct walk *w, const char *file, size_t bytes,
     }
 }
 
-static void visit_file(const struct walk *w, const char *path, uintptr_t base)
+static void visit_file(const struct symbol_walk *w, const char *path, uintptr_t base)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -133,6 +133,6 @@ static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)
 void symbols_each_instrumented(void (*visit)(void *ctx, const char *name, uintptr_t address),
                                void *ctx)
 {
-    struct walk w = {visit, ctx};
+    struct symbol_walk w = {visit, ctx};
     (void)dl_iterate_phdr(visit_image, &w);
 }

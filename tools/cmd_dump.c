@@ -14,7 +14,7 @@
 
 #define BLOCK_ROWS 65536
 
-struct wishes {
+struct dump_wishes {
     const char *path, *code;
     bool json;
     bool has_thread;
@@ -35,14 +35,14 @@ struct kept_event {
     uint64_t row; /* in /events */
 };
 
-struct kept {
+struct dump_kept {
     struct kept_event *rows;
     size_t count, room;
 };
 
 static int take_option(void *wishes, const struct arguments *a)
 {
-    struct wishes *w = wishes;
+    struct dump_wishes *w = wishes;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "json") == 0) {
@@ -75,7 +75,7 @@ static int take_option(void *wishes, const struct arguments *a)
 
 /* Matches the shell pattern against the event's name, or against its code: two letters and two
  * hexadecimal digits. */
-static bool code_matches(const struct wishes *w, const struct rt_rank *rank, uint32_t code)
+static bool code_matches(const struct dump_wishes *w, const struct rt_rank *rank, uint32_t code)
 {
     if (w->code == NULL)
         return true;
@@ -86,7 +86,8 @@ static bool code_matches(const struct wishes *w, const struct rt_rank *rank, uin
            fnmatch(w->code, letters, 0) == 0;
 }
 
-static bool is_wanted(const struct wishes *w, const struct rt_rank *rank, const struct rt_event *ev)
+static bool is_wanted(const struct dump_wishes *w, const struct rt_rank *rank,
+                      const struct rt_event *ev)
 {
     if (w->has_thread && ev->thread != (int32_t)w->thread)
         return false;
@@ -95,7 +96,7 @@ static bool is_wanted(const struct wishes *w, const struct rt_rank *rank, const 
     return code_matches(w, rank, ev->code);
 }
 
-static int keep_events(struct kept *k, const struct wishes *w, struct rt_rank *rank,
+static int keep_events(struct dump_kept *k, const struct dump_wishes *w, struct rt_rank *rank,
                        struct rt_error *e)
 {
     struct rt_event *block = calloc(BLOCK_ROWS, sizeof *block);
@@ -128,7 +129,7 @@ static int keep_events(struct kept *k, const struct wishes *w, struct rt_rank *r
 }
 
 /* qsort() is not stable: `index` keeps events with the same clock in the order of the file. */
-struct order {
+struct dump_order {
     uint64_t clock;
     size_t index;
 };
@@ -151,7 +152,7 @@ static void print_quoted(const char *key, const char *text)
 
 static int by_clock(const void *a, const void *b)
 {
-    const struct order *x = a, *y = b;
+    const struct dump_order *x = a, *y = b;
     if (x->clock != y->clock)
         return x->clock < y->clock ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
@@ -291,10 +292,10 @@ static void print_json(const struct showing *s, const struct kept_event *k, int6
 
 static uint64_t printed; /* events */
 
-static int dump_rank(const struct wishes *w, struct addresses *addresses, struct rt_rank *rank,
+static int dump_rank(const struct dump_wishes *w, struct addresses *addresses, struct rt_rank *rank,
                      int64_t origin, struct rt_error *e)
 {
-    struct kept k = {0};
+    struct dump_kept k = {0};
     struct showing s = {rank, addresses, NULL};
     int rc = addresses_begin_rank(addresses, rank);
     if (rc == 0)
@@ -303,13 +304,13 @@ static int dump_rank(const struct wishes *w, struct addresses *addresses, struct
         rt_error_set(e, "no memory");
     else
         rc = keep_events(&k, w, rank, e);
-    struct order *order = rc == 0 ? calloc(k.count + 1, sizeof *order) : NULL;
+    struct dump_order *order = rc == 0 ? calloc(k.count + 1, sizeof *order) : NULL;
     if (rc == 0 && order == NULL) {
         rc = -ENOMEM;
         rt_error_set(e, "no memory");
     }
     for (size_t i = 0; rc == 0 && i < k.count; i++)
-        order[i] = (struct order){k.rows[i].event.clock, i};
+        order[i] = (struct dump_order){k.rows[i].event.clock, i};
     if (rc == 0)
         qsort(order, k.count, sizeof *order, by_clock);
     for (size_t i = 0; rc == 0 && i < k.count && ferror(stdout) == 0; i++) {
@@ -350,7 +351,7 @@ int64_t tool_run_origin(const struct rt_run *run, size_t *unread, struct rt_erro
     return origin != INT64_MAX ? origin : 0;
 }
 
-static int dump_run(const struct wishes *w, const struct rt_run *run)
+static int dump_run(const struct dump_wishes *w, const struct rt_run *run)
 {
     struct rt_error why = {{0}};
     size_t unread;
@@ -397,7 +398,7 @@ static int dump_run(const struct wishes *w, const struct rt_run *run)
 static int dump_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_dump, .count = argc, .words = argv, .next = 1};
-    struct wishes w = {.wait = 30};
+    struct dump_wishes w = {.wait = 30};
     int code;
     if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.path, &code))
         return code;

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-struct tally {
+struct recover_tally {
     unsigned done, live, failed, incomplete, damaged, missing;
     struct progress progress;
 };
@@ -14,14 +14,14 @@ struct tally {
 /* The library owns the file's name, which is valid until the next call. */
 static void show_step(void *context, const char *file, uint64_t rows, uint64_t total)
 {
-    struct tally *t = context;
+    struct recover_tally *t = context;
     t->progress.what = file;
     progress_update(&t->progress, rows, total);
 }
 
 static void print_one(void *context, const struct rt_recovered *r)
 {
-    struct tally *t = context;
+    struct recover_tally *t = context;
     progress_end(&t->progress);
     switch (r->result) {
     case RT_RECOVER_DONE:
@@ -78,7 +78,7 @@ static int recover_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_recover, .count = argc, .words = argv, .next = 1};
     const char *dir = NULL;
-    struct tally t = {0};
+    struct recover_tally t = {0};
     struct rt_error e = {{0}};
     int code;
     if (!arguments_one_folder(&a, NULL, NULL, "DIR", &dir, &code))

@@ -23,7 +23,7 @@
 enum { DEEPEST = 8, ROOM = 1024 }; /* folders of exports are four deep */
 
 /* The kernel's struct linux_dirent64 (getdents64(2)). */
-struct entry {
+struct output_entry {
     uint64_t inode;
     int64_t next;
     uint16_t size;
@@ -37,12 +37,12 @@ static bool remove_at(int at, const char *name, int depth);
  * while others are removed, and one pass may then miss some, so the caller repeats it. */
 static bool empty_folder(int fd, int depth)
 {
-    _Alignas(struct entry) char room[ROOM];
+    _Alignas(struct output_entry) char room[ROOM];
     bool removed = false;
     long n;
     while ((n = syscall(SYS_getdents64, fd, room, sizeof room)) > 0)
         for (long i = 0; i < n;) {
-            const struct entry *e = (const void *)(room + i);
+            const struct output_entry *e = (const void *)(room + i);
             if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
                 removed |= remove_at(fd, e->name, depth + 1);
             i += e->size;

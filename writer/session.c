@@ -29,14 +29,14 @@
 
 enum ending { ENDING_NONE, ENDING_FINISHED, ENDING_EMPTY, ENDING_EXEC, ENDING_KILLED };
 
-static struct stream_header *header(const struct session *s)
+static struct stream_header *header(const struct writer_session *s)
 {
     return s->stream.header;
 }
 
 static void *watch(void *context)
 {
-    struct session *s = context;
+    struct writer_session *s = context;
     struct pollfd fds[2] = {{.fd = s->owner.pidfd, .events = POLLIN},
                             {.fd = s->control.listener, .events = POLLIN}};
     int patience = s->owner.pidfd < 0 ? OWNER_LOOK_MS : -1, found;
@@ -56,7 +56,7 @@ static void *watch(void *context)
 }
 
 /* The watcher thread only reduces latency: without it, the loop's time-outs find everything. */
-static void start_watcher(struct session *s)
+static void start_watcher(struct writer_session *s)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -68,21 +68,21 @@ static void start_watcher(struct session *s)
     (void)pthread_attr_destroy(&attributes);
 }
 
-static int add_calibration(struct session *s, const struct clock_point *p)
+static int add_calibration(struct writer_session *s, const struct clock_point *p)
 {
     struct rt_calibration row = {p->ticks, p->monotonic_ns, p->realtime_ns, p->uncertainty};
     s->last_calibration_ns = clock_monotonic_ns();
     return table_append(&s->file.tables[SCHEMA_CALIBRATION], &row, 1);
 }
 
-static int calibrate(struct session *s)
+static int calibrate(struct writer_session *s)
 {
     struct clock_point now = clock_calibrate();
     return add_calibration(s, &now);
 }
 
 /* Rank, size and MPI's state may have become known: changes the file's name accordingly. */
-static void follow_rank(struct session *s)
+static void follow_rank(struct writer_session *s)
 {
     int32_t rank = atomic_load(&header(s)->rank), size = atomic_load(&header(s)->size);
     bool mpi = atomic_load(&header(s)->mpi_state) != 0;
@@ -97,7 +97,7 @@ static void follow_rank(struct session *s)
         log_line(LOG_WARNING, e.text);
 }
 
-static int begin_values(struct session *s)
+static int begin_values(struct writer_session *s)
 {
     char path[PATH_MAX];
     struct values_about about = {.plugin = s->facts.values,
@@ -109,7 +109,7 @@ static int begin_values(struct session *s)
 }
 
 /* Removes the snapshot of captured values of a file that is closed or not kept. */
-static void remove_snapshot(const struct session *s)
+static void remove_snapshot(const struct writer_session *s)
 {
     char path[PATH_MAX];
     if (s->facts.values[0] != '\0' && claim_values_path(&s->claim, path) == 0)
@@ -118,7 +118,7 @@ static void remove_snapshot(const struct session *s)
 
 /* Creates the file under another name, and renames it when readers can open it: a reader that looks
  * in between finds no file rather than half a file. */
-static int open_file(struct session *s, struct rt_error *e)
+static int open_file(struct writer_session *s, struct rt_error *e)
 {
     char path[PATH_MAX];
     struct rankfile_identity id;
@@ -151,7 +151,7 @@ static int open_file(struct session *s, struct rt_error *e)
 
 /* Ends recording after a failure: tells the process, wakes waiting threads, and logs one line with
  * the reason. */
-static void fail(struct session *s, int rc, const char *text)
+static void fail(struct writer_session *s, int rc, const char *text)
 {
     char line[1024];
     bool room = rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
@@ -168,7 +168,7 @@ static void fail(struct session *s, int rc, const char *text)
 
 /* After a failure: removes the stream if recover is not to have it, or cannot find it because the
  * folder or the entry is gone. */
-static void give_up_stream(const struct session *s)
+static void give_up_stream(const struct writer_session *s)
 {
     char entry[PATH_MAX + 32];
     (void)snprintf(entry, sizeof entry, "%s/.regtrace/%s.entry", s->dir, s->claim.key);
@@ -177,7 +177,7 @@ static void give_up_stream(const struct session *s)
         (void)unlink(s->facts.stream_path);
 }
 
-static void check_limit(struct session *s)
+static void check_limit(struct writer_session *s)
 {
     if (s->limit_reached || !s->drain.discard)
         return;
@@ -187,7 +187,7 @@ static void check_limit(struct session *s)
 }
 
 /* Serves one round. Returns 0, or -errno if the file can no longer be written. */
-static int serve_once(struct session *s, bool *moved, struct rt_error *e)
+static int serve_once(struct writer_session *s, bool *moved, struct rt_error *e)
 {
     uint64_t now = clock_monotonic_ns();
     bool tail = now - s->last_tail_ns >= TAIL_NS;
@@ -223,7 +223,7 @@ static int serve_once(struct session *s, bool *moved, struct rt_error *e)
 
 /* Returns true after an exec: the stream is no longer mapped. If the maps cannot be read (the new
  * program is set-uid), the program has been replaced too. */
-static bool image_was_replaced(const struct session *s)
+static bool image_was_replaced(const struct writer_session *s)
 {
     char path[64], line[PATH_MAX + 128], inode[32];
     struct stat st;
@@ -242,7 +242,7 @@ static bool image_was_replaced(const struct session *s)
     return !mapped && readable;
 }
 
-static enum ending ending_now(const struct session *s)
+static enum ending ending_now(const struct writer_session *s)
 {
     /* Check this first: after the process has ended, its state is final. */
     bool gone = owner_is_gone(&s->owner);
@@ -258,7 +258,7 @@ static enum ending ending_now(const struct session *s)
     return ENDING_NONE;
 }
 
-static void sleep_a_little(struct session *s)
+static void sleep_a_little(struct writer_session *s)
 {
     struct stream_header *h = header(s);
     atomic_store(&h->writer_sleeps, 1);
@@ -274,7 +274,7 @@ static void sleep_a_little(struct session *s)
 
 /* Returns true if the file holds only regtrace's own bookkeeping. A program that only execs another
  * is not a rank. */
-static bool only_edges(const struct session *s)
+static bool only_edges(const struct writer_session *s)
 {
     const struct rankfile *f = &s->file;
     if (f->written > 0 || (s->drain.values != NULL && s->drain.values->thread_count > 0) ||
@@ -287,7 +287,7 @@ static bool only_edges(const struct session *s)
 }
 
 /* Notes for the index what it would otherwise have to open the file for. */
-static void summarise(struct session *s, const char *reason)
+static void summarise(struct writer_session *s, const char *reason)
 {
     struct claim_summary *y = &s->claim.summary;
     struct clock_point now = clock_calibrate();
@@ -305,7 +305,7 @@ static void summarise(struct session *s, const char *reason)
     (void)snprintf(y->end_reason, sizeof y->end_reason, "%s", reason);
 }
 
-static int finish_file(struct session *s, enum ending ending, bool *kept)
+static int finish_file(struct writer_session *s, enum ending ending, bool *kept)
 {
     char reason[SCHEMA_REASON_WIDTH];
     static const char *const words[] = {"", "finished", "empty", "exec", "killed"};
@@ -336,7 +336,7 @@ static int finish_file(struct session *s, enum ending ending, bool *kept)
     return rc;
 }
 
-static void remove_file(struct session *s)
+static void remove_file(struct writer_session *s)
 {
     char path[PATH_MAX];
     if (s->claim.file[0] != '\0' && claim_refresh(&s->claim) == 0) {
@@ -346,14 +346,14 @@ static void remove_file(struct session *s)
     claim_withdraw(&s->claim);
 }
 
-static void build_index(struct session *s)
+static void build_index(struct writer_session *s)
 {
     struct rt_error e = {{0}};
     if (rt_index_build(s->dir, &e) != 0)
         log_detail(LOG_WARNING, "regtrace.h5 was not built; `regtrace report` tries again", e.text);
 }
 
-static int end_session(struct session *s, enum ending ending)
+static int end_session(struct writer_session *s, enum ending ending)
 {
     bool kept = false, last = false;
     struct rt_error e = {{0}};
@@ -398,7 +398,7 @@ static int end_session(struct session *s, enum ending ending)
     return rc == 0 ? 0 : 1;
 }
 
-static void prepare_claim(struct session *s)
+static void prepare_claim(struct writer_session *s)
 {
     struct claim *c = &s->claim;
     identify_claim(c, &s->facts, &s->stream, s->dir);
@@ -421,7 +421,7 @@ static void find_warning(void *context, const char *key, const char *value)
 
 /* Logs the warnings about the chains. All processes of the run share them, so only the first
  * process that comes here logs them. */
-static void log_chain_warnings(struct session *s)
+static void log_chain_warnings(struct writer_session *s)
 {
     char path[PATH_MAX];
     uint32_t bytes;
@@ -437,9 +437,9 @@ static void log_chain_warnings(struct session *s)
     rankfile_each_metadata(text, bytes, log_warning, NULL);
 }
 
-static int start(struct session *s, int stream_fd, const char *dir, struct rt_error *e)
+static int start(struct writer_session *s, int stream_fd, const char *dir, struct rt_error *e)
 {
-    *s = (struct session){.owner.pidfd = -1, .dir = dir, .control.listener = -1};
+    *s = (struct writer_session){.owner.pidfd = -1, .dir = dir, .control.listener = -1};
     int rc = stream_open(&s->stream, stream_fd, e);
     if (rc == 0)
         rc = drain_init(&s->drain, &s->stream);
@@ -463,7 +463,7 @@ static int start(struct session *s, int stream_fd, const char *dir, struct rt_er
     return rc;
 }
 
-int session_run(struct session *s, int stream_fd, const char *dir)
+int session_run(struct writer_session *s, int stream_fd, const char *dir)
 {
     struct rt_error e = {{0}};
     bool moved, last;

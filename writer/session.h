@@ -8,7 +8,7 @@
 #include "writer/identify.h"
 #include "writer/owner.h"
 
-struct session {
+struct writer_session {
     struct stream stream;
     struct drain drain;
     struct rankfile file;
@@ -27,6 +27,6 @@ struct session {
 
 /* Serves until the traced process has finished or ended, then closes everything. Returns the exit
  * code. */
-int session_run(struct session *s, int stream_fd, const char *dir);
+int session_run(struct writer_session *s, int stream_fd, const char *dir);
 
 #endif

@@ -14,7 +14,7 @@
 static const char usage[] = "Usage: regtrace-writer --stream-fd FD --dir DIR\n"
                             "Started by libregtrace.so; not for people. See regtrace(1).\n";
 
-struct arguments {
+struct writer_arguments {
     int stream_fd;
     const char *dir;
 };
@@ -30,9 +30,9 @@ static bool parse_number(const char *text, int *out)
     return true;
 }
 
-static bool parse(int argc, char **argv, struct arguments *a)
+static bool parse(int argc, char **argv, struct writer_arguments *a)
 {
-    *a = (struct arguments){-1, NULL};
+    *a = (struct writer_arguments){-1, NULL};
     for (int i = 1; i + 1 < argc; i += 2) {
         bool ok = true;
         if (strcmp(argv[i], "--stream-fd") == 0)
@@ -62,8 +62,8 @@ static void ignore_signals(void)
 
 int main(int argc, char **argv)
 {
-    static struct session session;
-    struct arguments a;
+    static struct writer_session session;
+    struct writer_arguments a;
     if (!parse(argc, argv, &a)) {
         (void)fputs(usage, argc == 2 && strcmp(argv[1], "--help") == 0 ? stdout : stderr);
         return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : 2;

@@ -46,7 +46,7 @@ struct result {
     volatile long pid;
 };
 
-struct start {
+struct apart_start {
     long (*become)(void *context);
     void *context;
     unsigned char *stack; /* stack of the grandchild */
@@ -68,7 +68,7 @@ static _Noreturn void end_clone(void)
 
 static int grandchild(void *arg)
 {
-    struct start *s = arg;
+    struct apart_start *s = arg;
     (void)raw(SYS_setsid, 0, 0, 0);
     s->result->failed = s->become(s->context);
     end_clone();
@@ -76,7 +76,7 @@ static int grandchild(void *arg)
 
 static int between(void *arg)
 {
-    struct start *s = arg;
+    struct apart_start *s = arg;
     int pid = clone(grandchild, s->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, s);
     s->result->pid = pid < 0 ? -errno : pid;
     end_clone();
@@ -89,7 +89,7 @@ int apart_start(long (*become)(void *context), void *context)
     if (stacks == MAP_FAILED)
         return -errno;
     FORGET_FRAMES(stacks, 2 * STACK_BYTES);
-    struct start s = {.become = become, .context = context, .stack = stacks + STACK_BYTES};
+    struct apart_start s = {.become = become, .context = context, .stack = stacks + STACK_BYTES};
     s.result = (struct result *)(void *)stacks; /* the far end of the first stack */
     uint64_t mask = sys_block_signals();
     int child = clone(between, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, &s);

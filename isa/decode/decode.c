@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool code_append(struct addresses *list, uint64_t address)
+bool code_append(struct address_list *list, uint64_t address)
 {
     if (image_grow((void **)&list->at, list->count, sizeof address) != 0)
         return false;
@@ -14,13 +14,13 @@ bool code_append(struct addresses *list, uint64_t address)
     return true;
 }
 
-void code_add(struct code *c, struct addresses *list, uint64_t address)
+void code_add(struct code *c, struct address_list *list, uint64_t address)
 {
     if (!code_append(list, address))
         c->no_memory = true;
 }
 
-void code_sort(struct addresses *list)
+void code_sort(struct address_list *list)
 {
     size_t kept = 0;
     if (list->count == 0)
@@ -39,7 +39,7 @@ void code_sort(struct addresses *list)
     list->count = kept;
 }
 
-size_t code_above(const struct addresses *list, uint64_t address)
+size_t code_above(const struct address_list *list, uint64_t address)
 {
     size_t low = 0, high = list->count;
     while (low < high) {
@@ -52,7 +52,7 @@ size_t code_above(const struct addresses *list, uint64_t address)
     return low;
 }
 
-bool code_has(const struct addresses *list, uint64_t address)
+bool code_has(const struct address_list *list, uint64_t address)
 {
     size_t above = code_above(list, address);
     return above > 0 && list->at[above - 1] == address;

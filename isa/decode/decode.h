@@ -46,7 +46,7 @@ struct code_segment {
     uint8_t *flags; /* one for each byte, then CODE_SLACK zeros */
 };
 
-struct addresses {
+struct address_list {
     uint64_t *at;
     size_t count;
 };
@@ -54,7 +54,7 @@ struct addresses {
 /* Operands of calls to requested functions: addresses of the functions and of stubs that lead to
  * them; slots that will hold these addresses. */
 struct callees {
-    struct addresses functions, slots;
+    struct address_list functions, slots;
 };
 
 /* A list for frequent pushes and pops. */
@@ -110,19 +110,19 @@ struct code {
     /* Sorted by start: .eh_frame ranges, and functions with a size outside of them. */
     struct code_range *ranges;
     size_t range_count;
-    struct addresses indirect;  /* jumps through registers and memory, not examined yet */
-    struct addresses data_refs; /* data addresses that instructions compute or access */
-    struct addresses code_refs; /* code addresses that instructions compute */
+    struct address_list indirect;  /* jumps through registers and memory, not examined yet */
+    struct address_list data_refs; /* data addresses that instructions compute or access */
+    struct address_list code_refs; /* code addresses that instructions compute */
     struct lea *lea_list;
     size_t lea_count, lea_sorted;    /* the first lea_sorted ones are sorted by address */
-    struct addresses words;          /* words of data that are addresses inside ranges */
-    struct addresses maybe;          /* places after calls that may not return there */
+    struct address_list words;       /* words of data that are addresses inside ranges */
+    struct address_list maybe;       /* places after calls that may not return there */
     struct address_stack todo, done; /* work lists of the current walk */
     /* In a partial map: places after bytes that may be a requested call. */
-    struct addresses behind_calls;
+    struct address_list behind_calls;
     struct computed *computed;
     size_t computed_count;
-    struct addresses lost; /* addresses of the computed jumps that are lost */
+    struct address_list lost; /* addresses of the computed jumps that are lost */
     /* Straight runs of code followed so far, and when code_follow_joins() last finished. */
     uint64_t runs, runs_joined;
     unsigned rounds;               /* passes of code_follow_joins() over all computed jumps */
@@ -146,7 +146,7 @@ struct code *code_open(const struct image *m) RT_MUST_CHECK;
 /* Decodes only what sites at `places` need: their functions, and the known functions that call
  * `callees` directly. Decodes everything if a place is in no known function. Sorts `places`, and
  * adds the places after the calls. Returns NULL without memory. */
-struct code *code_open_part(const struct image *m, struct addresses *places,
+struct code *code_open_part(const struct image *m, struct address_list *places,
                             struct callees *callees) RT_MUST_CHECK;
 /* Sets *first to the first target of the jump at `at`. Returns the number of its targets. */
 size_t code_targets_of(const struct code *c, uint64_t at, const struct jump_target **first);
@@ -209,20 +209,21 @@ void code_follow_computed(struct code *c);
 /* Marks the first CODE_PATCHED bytes of each place, except its first byte, that a jump of undecoded
  * code may lead to. Adds to `uses` the operands of such code that name an address where a jump
  * table may begin that leads to one of these bytes. */
-void code_find_jumps(struct code *c, const struct addresses *places, struct lea_list *uses);
+void code_find_jumps(struct code *c, const struct address_list *places, struct lea_list *uses);
 /* For uses that no sure instruction contains: marks what the words of the table lead to, up to the
  * first word that does not lead to code. */
-void code_mark_entries(struct code *c, const struct addresses *places, const struct lea_list *uses);
+void code_mark_entries(struct code *c, const struct address_list *places,
+                       const struct lea_list *uses);
 /* Decides the remaining bytes: tries guesses, marks padding, and marks ranges in which jumps may
  * land anywhere. */
 void code_sweep(struct code *c);
-void code_add(struct code *c, struct addresses *list, uint64_t address);
-bool code_append(struct addresses *list, uint64_t address) RT_MUST_CHECK; /* false: no memory */
-void code_sort(struct addresses *list); /* also drops duplicates */
+void code_add(struct code *c, struct address_list *list, uint64_t address);
+bool code_append(struct address_list *list, uint64_t address) RT_MUST_CHECK; /* false: no memory */
+void code_sort(struct address_list *list); /* also drops duplicates */
 /* Returns the index of the first address above `address` in a sorted list; its count if there is
  * none. */
-size_t code_above(const struct addresses *list, uint64_t address);
+size_t code_above(const struct address_list *list, uint64_t address);
 /* Returns whether a sorted list contains `address`. */
-bool code_has(const struct addresses *list, uint64_t address);
+bool code_has(const struct address_list *list, uint64_t address);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct walk {
+struct follow_walk {
     struct code *c;
     struct address_stack *todo, *done;
     const struct code_range *range; /* range of the last run */
@@ -18,7 +18,7 @@ struct walk {
 enum { MOST_IN_VAIN = 4, FEW_IN_VAIN = 65536 };
 
 /* A straight run of instructions. */
-struct run {
+struct follow_run {
     uint64_t begin;
     /* The place after the run's last call, which may not have returned; 0: no call yet. */
     uint64_t behind_call;
@@ -40,7 +40,7 @@ static void push(struct code *c, struct address_stack *s, uint64_t address)
     s->at[s->count++] = address;
 }
 
-static void aim(struct walk *w, uint64_t target)
+static void aim(struct follow_walk *w, uint64_t target)
 {
     uint8_t *f = code_at(w->c, target);
     if (f == NULL)
@@ -58,7 +58,8 @@ void code_add_crossing(struct code *c, uint64_t from, uint64_t to)
         c->crossings[c->crossing_count++] = (struct jump_target){from, to};
 }
 
-static void branch(struct walk *w, const struct instruction *i, const struct code_range *range)
+static void branch(struct follow_walk *w, const struct instruction *i,
+                   const struct code_range *range)
 {
     aim(w, i->target);
     if (range != NULL && (i->target < range->start || i->target >= range->end))
@@ -133,7 +134,7 @@ static void dispute(const struct code *c, uint64_t at, uint64_t next)
     }
 }
 
-static void take(struct walk *w, uint64_t at, unsigned length, uint8_t *f)
+static void take(struct follow_walk *w, uint64_t at, unsigned length, uint8_t *f)
 {
     uint64_t eight, all = first_of(length);
     memcpy(&eight, f, sizeof eight);
@@ -173,7 +174,7 @@ unsigned code_named(const struct code *c, const struct instruction *i, struct na
 
 /* Notes the addresses that an instruction names: of data, which may bound tables, and of code, to
  * which something may jump whether or not it is known to be code by now. */
-static void note_references(struct walk *w, const struct instruction *i)
+static void note_references(struct follow_walk *w, const struct instruction *i)
 {
     struct code *c = w->c;
     struct named named[2];
@@ -217,7 +218,7 @@ static bool calls_itself(const struct code *c, const struct instruction *i,
 }
 
 /* Returns whether control flow continues after the instruction. Notes its other targets. */
-static bool goes_on(struct walk *w, const struct instruction *i, struct run *run,
+static bool goes_on(struct follow_walk *w, const struct instruction *i, struct follow_run *run,
                     const struct code_range *range)
 {
     switch ((enum flow)i->form.flow) {
@@ -244,7 +245,7 @@ static bool goes_on(struct walk *w, const struct instruction *i, struct run *run
 
 /* The run cannot be as decoded. If it has a call, the call did not return: takes back what follows
  * the call. Otherwise all of the run is in doubt. */
-static void give_up(struct walk *w, const struct run *run, uint64_t at)
+static void give_up(struct follow_walk *w, const struct follow_run *run, uint64_t at)
 {
     if (run->behind_call != 0)
         w->todo->count = run->todo;
@@ -262,7 +263,7 @@ static void give_up(struct walk *w, const struct run *run, uint64_t at)
 }
 
 /* Caches the last range: most runs are in the function of the previous run. */
-static const struct code_range *range_of(struct walk *w, uint64_t at)
+static const struct code_range *range_of(struct follow_walk *w, uint64_t at)
 {
     const struct code_range *r = w->range, *end = w->c->ranges + w->c->range_count;
     if (r == NULL || at < r->start || at >= r->end || (r + 1 < end && at >= r[1].start))
@@ -271,7 +272,7 @@ static const struct code_range *range_of(struct walk *w, uint64_t at)
 }
 
 /* Notes what the instruction says about other places. Returns false if the run ends with it. */
-static bool look_at(struct walk *w, const struct instruction *i, struct run *run,
+static bool look_at(struct follow_walk *w, const struct instruction *i, struct follow_run *run,
                     const struct code_range *range)
 {
     if (i->form.relative || !w->c->image->dynamic_type)
@@ -279,13 +280,13 @@ static bool look_at(struct walk *w, const struct instruction *i, struct run *run
     return goes_on(w, i, run, range);
 }
 
-static void walk_run(struct walk *w, uint64_t at)
+static void walk_run(struct follow_walk *w, uint64_t at)
 {
     struct code *c = w->c;
     const struct code_range *range = range_of(w, at);
     const struct code_segment *s = NULL;
     const bool dynamic = c->image->dynamic_type;
-    struct run run = {.begin = at};
+    struct follow_run run = {.begin = at};
     for (;;) {
         if (s == NULL || at - s->address >= s->size)
             s = code_segment_of(c, at);
@@ -325,7 +326,7 @@ static void walk_run(struct walk *w, uint64_t at)
 
 static bool walk(struct code *c, uint64_t root, bool trial)
 {
-    struct walk w = {.c = c, .todo = &c->todo, .done = &c->done, .trial = trial};
+    struct follow_walk w = {.c = c, .todo = &c->todo, .done = &c->done, .trial = trial};
     size_t indirect = c->indirect.count, maybe = c->maybe.count;
     uint64_t runs = c->runs;
     c->todo.count = c->done.count = 0;

@@ -21,11 +21,11 @@ enum {
 };
 
 /* Consecutive words that may be entries of one table. */
-struct row {
+struct reach_row {
     uint64_t start, next;
 };
 
-struct span {
+struct reach_span {
     uint64_t low, end;
 };
 
@@ -36,24 +36,24 @@ struct bits {
 
 struct reach {
     struct code *c;
-    const struct addresses *places;
+    const struct address_list *places;
     struct lea_list *uses;
     uint64_t low, high; /* all executable segments lie there */
     /* For each segment: a bit map of the bytes where tables may begin; NULL: nowhere. */
     uint64_t **bases;
-    struct span spans[SPANS]; /* all bits of `bases` lie there */
+    struct reach_span spans[SPANS]; /* all bits of `bases` lie there */
     unsigned span_count;
     struct bits near_places, near_bases; /* pieces of memory that matter */
-    struct row rows[4];                  /* of the current segment, by address modulo 4 */
+    struct reach_row rows[4];            /* of the current segment, by address modulo 4 */
 };
 
 /* A search for words that lead into a span, relative to their own address or to 0. */
-struct search {
+struct reach_search {
     const struct image_segment *s;
     bool relative;
-    struct span to;
+    struct reach_span to;
     const struct bits *near;
-    void (*found)(struct reach *r, const struct search *q, uint64_t n, uint64_t to);
+    void (*found)(struct reach *r, const struct reach_search *q, uint64_t n, uint64_t to);
 };
 
 static bool has_bit(const uint64_t *bits, uint64_t n)
@@ -95,7 +95,7 @@ static inline signed_lanes words_at(const uint8_t *bytes, lanes from)
  * four words at once. Sums are modulo 2^32 and shifted so that the last match becomes the greatest
  * number. Of the words at 1 to 3 bytes beyond the others, the distance counts from the place of
  * these others, so some more words match. */
-static uint64_t next_block(const struct search *q, uint64_t n)
+static uint64_t next_block(const struct reach_search *q, uint64_t n)
 {
     const uint8_t *bytes = q->s->bytes;
     uint64_t size = q->to.end - q->to.low + 3;
@@ -117,7 +117,7 @@ static uint64_t next_block(const struct search *q, uint64_t n)
     return n;
 }
 
-static void look_through(struct reach *r, const struct search *q)
+static void look_through(struct reach *r, const struct reach_search *q)
 {
     const uint64_t first = q->s->address, all = q->s->size, low = q->to.low, size = q->to.end - low;
     const uint8_t *bytes = q->s->bytes;
@@ -134,7 +134,7 @@ static void look_through(struct reach *r, const struct search *q)
     }
 }
 
-static void search(struct reach *r, struct search q, bool data)
+static void search(struct reach *r, struct reach_search q, bool data)
 {
     const struct image *m = r->c->image;
     for (size_t k = 0; k < m->segment_count && !r->c->no_memory; k++) {
@@ -204,7 +204,7 @@ static void look_near(const struct reach *r, const struct image_segment *s, uint
 
 /* --- tables ------------------------------------------------------------------------------- */
 
-static bool may_be_entry(const struct reach *r, const struct search *q, uint64_t n)
+static bool may_be_entry(const struct reach *r, const struct reach_search *q, uint64_t n)
 {
     int32_t word;
     memcpy(&word, q->s->bytes + n, sizeof word);
@@ -212,25 +212,25 @@ static bool may_be_entry(const struct reach *r, const struct search *q, uint64_t
 }
 
 /* Returns the lowest offset at which a table with an entry at n may begin. */
-static uint64_t row_of(struct reach *r, const struct search *q, uint64_t n)
+static uint64_t row_of(struct reach *r, const struct reach_search *q, uint64_t n)
 {
-    struct row *row = &r->rows[n % 4];
+    struct reach_row *row = &r->rows[n % 4];
     uint64_t first = n, floor = n > 4 * ENTRIES ? n - 4 * ENTRIES : n % 4;
     while (first > floor && first != row->next && may_be_entry(r, q, first - 4))
         first -= 4;
     if (first == row->next)
         first = row->start;
-    *row = (struct row){first, n + 4};
+    *row = (struct reach_row){first, n + 4};
     return first > floor ? first : floor;
 }
 
 /* Keeps the spans few, and as short as that allows. */
 static void add_to_spans(struct reach *r, uint64_t base)
 {
-    struct span *nearest = NULL;
+    struct reach_span *nearest = NULL;
     uint64_t least = UINT64_MAX;
     for (unsigned k = 0; k < r->span_count; k++) {
-        struct span *s = &r->spans[k];
+        struct reach_span *s = &r->spans[k];
         uint64_t away = base < s->low ? s->low - base : base >= s->end ? base - s->end : 0;
         if (away < least) {
             nearest = s;
@@ -238,7 +238,7 @@ static void add_to_spans(struct reach *r, uint64_t base)
         }
     }
     if (r->span_count < SPANS && least > UINT64_C(1) << PIECE_BITS) {
-        r->spans[r->span_count++] = (struct span){base, base + 1};
+        r->spans[r->span_count++] = (struct reach_span){base, base + 1};
         return;
     }
     nearest->low = base < nearest->low ? base : nearest->low;
@@ -263,10 +263,10 @@ static void add_base(struct reach *r, const struct image_segment *s, uint64_t ba
 
 /* The word at n leads to `to` relative to its own address. Relative to the begin of its table, it
  * leads as much lower as the table begins before n. */
-static void note_entry(struct reach *r, const struct search *q, uint64_t n, uint64_t to)
+static void note_entry(struct reach *r, const struct reach_search *q, uint64_t n, uint64_t to)
 {
     uint64_t lowest = to - (n - row_of(r, q, n)), base_of = q->s->address + n - to;
-    const struct addresses *p = r->places;
+    const struct address_list *p = r->places;
     for (size_t i = code_above(p, lowest - CODE_PATCHED); i < p->count && p->at[i] < to; i++) {
         uint64_t target = p->at[i] + 1, end = p->at[i] + CODE_PATCHED;
         if (target < lowest)
@@ -276,7 +276,7 @@ static void note_entry(struct reach *r, const struct search *q, uint64_t n, uint
     }
 }
 
-static void found_distance(struct reach *r, const struct search *q, uint64_t n, uint64_t to)
+static void found_distance(struct reach *r, const struct reach_search *q, uint64_t n, uint64_t to)
 {
     uint64_t at = q->s->address + n;
     if (q->s->code && is_patched(r, to + 4) && !is_decoded(r, at) && leads(r->c, at, to + 4, false))
@@ -285,7 +285,7 @@ static void found_distance(struct reach *r, const struct search *q, uint64_t n, 
 }
 
 /* At a fixed address tables hold whole addresses. */
-static void found_address(struct reach *r, const struct search *q, uint64_t n, uint64_t to)
+static void found_address(struct reach *r, const struct reach_search *q, uint64_t n, uint64_t to)
 {
     uint64_t at = q->s->address + n, whole = 0;
     if (!is_patched(r, to) || (q->s->code && is_decoded(r, at)))
@@ -296,7 +296,7 @@ static void found_address(struct reach *r, const struct search *q, uint64_t n, u
         may_come(r, to);
 }
 
-static void found_base(struct reach *r, const struct search *q, uint64_t n, uint64_t to)
+static void found_base(struct reach *r, const struct reach_search *q, uint64_t n, uint64_t to)
 {
     const struct image_segment *s, *first = r->c->image->segments;
     uint64_t base = q->relative ? to + 4 : to;
@@ -329,7 +329,8 @@ static void mark_entries(const struct reach *r, uint64_t base)
     }
 }
 
-void code_mark_entries(struct code *c, const struct addresses *places, const struct lea_list *uses)
+void code_mark_entries(struct code *c, const struct address_list *places,
+                       const struct lea_list *uses)
 {
     struct reach r = {.c = c, .places = places};
     for (size_t i = 0; i < uses->count; i++)
@@ -342,7 +343,7 @@ void code_mark_entries(struct code *c, const struct addresses *places, const str
 static void find_uses(struct reach *r)
 {
     for (unsigned k = 0; k < r->span_count; k++) {
-        struct search q = {.to = r->spans[k], .near = &r->near_bases, .found = found_base};
+        struct reach_search q = {.to = r->spans[k], .near = &r->near_bases, .found = found_base};
         if (!r->c->image->dynamic_type)
             search(r, q, false);
         q.relative = true;
@@ -355,7 +356,7 @@ static void find_uses(struct reach *r)
 static void find_all(struct reach *r)
 {
     const struct image *m = r->c->image;
-    const struct addresses *p = r->places;
+    const struct address_list *p = r->places;
     for (size_t k = 0; k < m->segment_count; k++) {
         const struct image_segment *s = &m->segments[k];
         if (!s->code)
@@ -367,9 +368,9 @@ static void find_all(struct reach *r)
     }
     for (size_t i = 0; i < p->count; i++)
         set_near(&r->near_places, p->at[i] - 4, p->at[i] + CODE_PATCHED + 4 * ENTRIES);
-    struct search q = {.to = {p->at[0], p->at[p->count - 1] + CODE_PATCHED},
-                       .near = &r->near_places,
-                       .found = found_address};
+    struct reach_search q = {.to = {p->at[0], p->at[p->count - 1] + CODE_PATCHED},
+                             .near = &r->near_places,
+                             .found = found_address};
     if (!m->dynamic_type)
         search(r, q, true);
     q.relative = true;
@@ -380,7 +381,7 @@ static void find_all(struct reach *r)
     find_uses(r);
 }
 
-void code_find_jumps(struct code *c, const struct addresses *places, struct lea_list *uses)
+void code_find_jumps(struct code *c, const struct address_list *places, struct lea_list *uses)
 {
     struct reach *r = calloc(1, sizeof *r);
     uint64_t **bases = calloc(c->image->segment_count + 1, sizeof *bases);

@@ -205,7 +205,7 @@ void code_count(struct code *c)
 }
 
 /* Code that has an address may jump there. */
-static void mark_targets(struct code *c, const struct addresses *list)
+static void mark_targets(struct code *c, const struct address_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         mark_target(c, list->at[i]);

@@ -96,8 +96,8 @@ static bool follow_label(struct code *c, const struct jump *j, uint64_t label, s
 static bool follow_labels(struct code *c, const struct jump *j)
 {
     /* Copied, because trials add to the addresses that instructions name. */
-    const struct addresses *lists[] = {&c->words, &c->code_refs};
-    struct addresses labels = {.count = 0};
+    const struct address_list *lists[] = {&c->words, &c->code_refs};
+    struct address_list labels = {.count = 0};
     size_t found = 0;
     bool all = true;
     for (unsigned n = 0; n < 2; n++)
@@ -116,7 +116,7 @@ static bool follow_labels(struct code *c, const struct jump *j)
 static bool follow_bases(struct code *c, struct jump *j, const struct reaching *w,
                          const struct instruction *load)
 {
-    struct addresses bases = {.count = 0};
+    struct address_list bases = {.count = 0};
     struct instruction i;
     unsigned base = base_of(&load->form);
     bool all = base != NOT_ONE && reaching_sources(w, load->at, base, &bases);
@@ -132,7 +132,7 @@ static bool follow_bases(struct code *c, struct jump *j, const struct reaching *
 static bool follow_sum(struct code *c, struct jump *j, const struct reaching *w,
                        const struct instruction *sum)
 {
-    struct addresses parts = {.count = 0};
+    struct address_list parts = {.count = 0};
     struct instruction i;
     bool all = is_sum(&sum->form) && reaching_sources(w, sum->at, form_reg(&sum->form), &parts);
     all = all && reaching_sources(w, sum->at, form_rm(&sum->form), &parts);
@@ -185,7 +185,7 @@ static enum kind follow_source(struct code *c, struct jump *j, const struct reac
  * the jump is a call at the function's end. */
 static bool follow_all(struct code *c, struct jump *j, const struct reaching *w)
 {
-    struct addresses sources = {.count = 0};
+    struct address_list sources = {.count = 0};
     struct instruction i;
     size_t followed = 0, doubtful = 0;
     bool complete = reaching_sources(w, j->i->at, form_rm(&j->i->form), &sources);

@@ -11,17 +11,17 @@ enum {
 };
 
 /* A point on a path: before `at`, the value is in this register. */
-struct way {
+struct reaching_way {
     uint64_t at;
     unsigned reg;
 };
 
-struct search {
+struct reaching_search {
     const struct reaching *reaching;
-    struct way seen[MOST_WAYS]; /* the first `done` have been followed */
+    struct reaching_way seen[MOST_WAYS]; /* the first `done` have been followed */
     size_t seen_count, done;
     unsigned steps;
-    struct addresses *sources;
+    struct address_list *sources;
     bool complete;
 };
 
@@ -110,7 +110,7 @@ void reaching_close(struct reaching *w)
     w->range = NULL;
 }
 
-static void go(struct search *s, uint64_t at, unsigned reg)
+static void go(struct reaching_search *s, uint64_t at, unsigned reg)
 {
     for (size_t k = 0; k < s->seen_count; k++)
         if (s->seen[k].at == at && s->seen[k].reg == reg)
@@ -118,11 +118,11 @@ static void go(struct search *s, uint64_t at, unsigned reg)
     if (s->seen_count == MOST_WAYS)
         s->complete = false;
     else
-        s->seen[s->seen_count++] = (struct way){at, reg};
+        s->seen[s->seen_count++] = (struct reaching_way){at, reg};
 }
 
 /* Continues the search at all branches that lead to `at`. Returns how many there are. */
-static size_t go_to_joins(struct search *s, uint64_t at, unsigned reg)
+static size_t go_to_joins(struct reaching_search *s, uint64_t at, unsigned reg)
 {
     const struct reaching *w = s->reaching;
     size_t n = 0, low = image_search(w->edges, w->edge_count, sizeof *w->edges,
@@ -156,7 +156,7 @@ enum { CALLED_KEEPS = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 12 | 1 << 13 | 1 << 14 | 1
 /* Returns whether `at` is a landing pad and its register is preserved by calls: an exception
  * arrives there with the value that the register had at a call in this function, and other paths
  * pass that call too. */
-static bool keeps(const struct reaching *w, struct way at)
+static bool keeps(const struct reaching *w, struct reaching_way at)
 {
     const struct image *m = w->code->image;
     if ((CALLED_KEEPS >> at.reg & 1) == 0)
@@ -208,7 +208,7 @@ static bool comes_before(const struct reaching *w, uint64_t at, struct instructi
            i->form.flow == FLOW_CALL_POINTER;
 }
 
-static void add_source(struct search *s, uint64_t at)
+static void add_source(struct reaching_search *s, uint64_t at)
 {
     for (size_t k = 0; k < s->sources->count; k++)
         if (s->sources->at[k] == at)
@@ -218,7 +218,7 @@ static void add_source(struct search *s, uint64_t at)
 
 /* Follows one path back to the instruction that sets the register. Leaves the branches that join it
  * to the search. */
-static void go_back(struct search *s, struct way at)
+static void go_back(struct reaching_search *s, struct reaching_way at)
 {
     struct instruction i;
     for (;;) {
@@ -247,9 +247,9 @@ static void go_back(struct search *s, struct way at)
 }
 
 bool reaching_sources(const struct reaching *w, uint64_t at, unsigned reg,
-                      struct addresses *sources)
+                      struct address_list *sources)
 {
-    struct search *s = calloc(1, sizeof *s);
+    struct reaching_search *s = calloc(1, sizeof *s);
     if (s == NULL)
         return false;
     s->reaching = w;

@@ -28,6 +28,6 @@ void reaching_close(struct reaching *w);
  * conditional moves between registers. Returns false if there may be other sources, such as a
  * callee or the function's caller. */
 bool reaching_sources(const struct reaching *w, uint64_t at, unsigned reg,
-                      struct addresses *sources);
+                      struct address_list *sources);
 
 #endif

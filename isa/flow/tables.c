@@ -15,7 +15,7 @@
 
 enum { LOOK_BACK = 80, MOST_ENTRIES = 8192 };
 
-struct table {
+struct jump_table {
     uint64_t at;
     /* The origin of distances; most often the table itself. */
     uint64_t base;
@@ -31,7 +31,7 @@ static uint64_t barrier(const struct code *c, uint64_t table)
 }
 
 /* Reads the target of entry n. Returns false if the file has no such entry. */
-static bool entry(const struct code *c, const struct table *t, uint64_t n, uint64_t *target)
+static bool entry(const struct code *c, const struct jump_table *t, uint64_t n, uint64_t *target)
 {
     unsigned size = t->absolute ? 8 : 4;
     const uint8_t *p = image_at(c->image, t->at + n * size, size);
@@ -62,7 +62,8 @@ static bool plausible(const struct code *c, const struct jump *j, uint64_t targe
     return bounded && code_range_of(c, target) != NULL;
 }
 
-static uint64_t count_entries(const struct code *c, const struct jump *j, const struct table *t)
+static uint64_t count_entries(const struct code *c, const struct jump *j,
+                              const struct jump_table *t)
 {
     uint64_t target, n = 0, size = t->absolute ? 8 : 4, end = barrier(c, t->at);
     if (t->entries != 0) {
@@ -116,8 +117,8 @@ size_t code_targets_of(const struct code *c, uint64_t at, const struct jump_targ
 
 /* Records further entries of a table of whole addresses, from entry n up or down (step 1 or -1).
  * Addresses inside the function need no bound to be recognized. Returns how many there are. */
-static uint64_t keep_more(struct code *c, const struct jump *j, const struct table *t, uint64_t n,
-                          int step)
+static uint64_t keep_more(struct code *c, const struct jump *j, const struct jump_table *t,
+                          uint64_t n, int step)
 {
     uint64_t target, more = 0;
     while (more < MOST_ENTRIES && entry(c, t, n, &target) && plausible(c, j, target, false) &&
@@ -129,7 +130,7 @@ static uint64_t keep_more(struct code *c, const struct jump *j, const struct tab
     return more;
 }
 
-static bool follow_table(struct code *c, struct jump *j, const struct table *t)
+static bool follow_table(struct code *c, struct jump *j, const struct jump_table *t)
 {
     uint64_t n = count_entries(c, j, t), target, size = t->absolute ? 8 : 4;
     bool all = n != 0 && n == t->entries;
@@ -227,7 +228,7 @@ static void look_back(struct code *c, struct jump *j)
 {
     const struct form *f = &j->i->form;
     unsigned wanted = f->mod == 3 ? form_rm(f) : 16;
-    struct table candidates[6], absolute = {.absolute = true};
+    struct jump_table candidates[6], absolute = {.absolute = true};
     unsigned n = 0;
     uint64_t floor = j->range != NULL ? j->range->start : 0;
     uint64_t entries = bound_before(c, j->i, floor);
@@ -247,7 +248,7 @@ static void look_back(struct code *c, struct jump *j)
                 absolute.at = instruction_displacement(&i);
         }
         if (i.form.lea && i.form.relative && n < sizeof candidates / sizeof *candidates)
-            candidates[n++] = (struct table){.at = i.memory, .base = i.memory};
+            candidates[n++] = (struct jump_table){.at = i.memory, .base = i.memory};
     }
     absolute.entries = entries;
     if (absolute.at != 0)
@@ -261,7 +262,7 @@ static void look_back(struct code *c, struct jump *j)
 
 bool tables_follow_load(struct code *c, struct jump *j, const struct instruction *load)
 {
-    struct table t = {.at = instruction_displacement(load), .absolute = true};
+    struct jump_table t = {.at = instruction_displacement(load), .absolute = true};
     t.entries = bound_before(c, load, j->range->start);
     return follow_table(c, j, &t);
 }
@@ -269,7 +270,7 @@ bool tables_follow_load(struct code *c, struct jump *j, const struct instruction
 bool tables_follow_lea(struct code *c, struct jump *j, const struct instruction *load,
                        uint64_t table)
 {
-    struct table t = {.at = table, .base = table};
+    struct jump_table t = {.at = table, .base = table};
     t.entries = bound_before(c, load, j->range->start);
     return follow_table(c, j, &t);
 }
@@ -314,7 +315,7 @@ void tables_look_everywhere(struct code *c, struct jump *j)
 {
     struct lea_list list = leas_of(c, j->range);
     for (size_t k = 0; k < list.count; k++) {
-        struct table t = {.at = list.at[k].value, .base = list.at[k].value};
+        struct jump_table t = {.at = list.at[k].value, .base = list.at[k].value};
         if ((t.at & 3) != 0 || code_at(c, t.at) != NULL)
             continue;
         if (count_entries(c, j, &t) >= 3)

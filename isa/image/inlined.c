@@ -14,7 +14,7 @@
  * than this takes too long. */
 #define SEARCHED_MAX ((size_t)512 << 20)
 
-struct search {
+struct inlined_search {
     const struct image *image;
     const char *wanted;
     char *out;
@@ -22,7 +22,7 @@ struct search {
     unsigned found;
 };
 
-static bool is_wanted(struct search *s, Dwarf_Die *function)
+static bool is_wanted(struct inlined_search *s, Dwarf_Die *function)
 {
     Dwarf_Attribute a;
     const char *name = dwarf_diename(function);
@@ -65,7 +65,7 @@ static bool first_address(Dwarf_Die *instance, Dwarf_Addr *at)
 
 static int take_instance(Dwarf_Die *instance, void *context)
 {
-    struct search *s = context;
+    struct inlined_search *s = context;
     Dwarf_Addr at;
     Dwarf_Word line;
     if (!first_address(instance, &at) || at < s->image->base)
@@ -87,7 +87,7 @@ static int take_instance(Dwarf_Die *instance, void *context)
 
 static int take_function(Dwarf_Die *function, void *context)
 {
-    struct search *s = context;
+    struct inlined_search *s = context;
     if (dwarf_func_inline(function) != 0 && is_wanted(s, function))
         (void)dwarf_func_inline_instances(function, take_instance, s);
     return DWARF_CB_OK;
@@ -96,7 +96,7 @@ static int take_function(Dwarf_Die *function, void *context)
 static int take_module(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr start,
                        void *context)
 {
-    struct search *s = context;
+    struct inlined_search *s = context;
     Dwarf_Addr bias;
     (void)user;
     (void)name;
@@ -115,7 +115,7 @@ static int take_module(Dwfl_Module *module, void **user, const char *name, Dwarf
 
 unsigned image_name_inlined(const struct image *m, const char *wanted, char *out, size_t room)
 {
-    struct search s = {.image = m, .wanted = wanted, .out = out, .room = room};
+    struct inlined_search s = {.image = m, .wanted = wanted, .out = out, .room = room};
     out[0] = '\0';
     if (m->dwfl != NULL)
         (void)dwfl_getmodules(m->dwfl, take_module, &s, 0);

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int session_open(struct session *o, const char *path, const char *pattern, struct rt_error *e)
+int session_open(struct analysis_session *o, const char *path, const char *pattern,
+                 struct rt_error *e)
 {
-    *o = (struct session){.image = NULL};
+    *o = (struct analysis_session){.image = NULL};
     if (pattern != NULL && regcomp(&o->pattern, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
         rt_error_set(e, "%s is no extended regular expression", pattern);
         return -EINVAL;
@@ -30,7 +31,7 @@ int session_open(struct session *o, const char *path, const char *pattern, struc
     return 0;
 }
 
-void session_close(struct session *o)
+void session_close(struct analysis_session *o)
 {
     free(o->claims.at);
     free(o->sites.at);
@@ -40,10 +41,10 @@ void session_close(struct session *o)
         image_close(o->image);
     if (o->has_pattern)
         regfree(&o->pattern);
-    *o = (struct session){.image = NULL};
+    *o = (struct analysis_session){.image = NULL};
 }
 
-bool session_wants(const struct session *o, const char *name, uint64_t start)
+bool session_wants(const struct analysis_session *o, const char *name, uint64_t start)
 {
     const struct image *m = o->image;
     bool named = false;
@@ -58,7 +59,7 @@ bool session_wants(const struct session *o, const char *name, uint64_t start)
     return !named && regexec(&o->pattern, name, 0, NULL, 0) == 0;
 }
 
-const char *session_name(const struct session *o, uint64_t start, char unnamed[32])
+const char *session_name(const struct analysis_session *o, uint64_t start, char unnamed[32])
 {
     const struct image_symbol *s = graph_symbol_at(o->image, start);
     (void)snprintf(unnamed, 32, "0x%" PRIx64, start);
@@ -66,7 +67,7 @@ const char *session_name(const struct session *o, uint64_t start, char unnamed[3
 }
 
 /* A part that is split off is selected with its function: f.cold holds the landing pads of f. */
-static bool wants_whole(const struct session *o, const char *name, uint64_t start)
+static bool wants_whole(const struct analysis_session *o, const char *name, uint64_t start)
 {
     char whole[512];
     const char *part = strstr(name, ".cold");
@@ -76,15 +77,15 @@ static bool wants_whole(const struct session *o, const char *name, uint64_t star
     return image_name_fits(&o->pattern, whole);
 }
 
-bool session_watches(const struct session *o, uint64_t start)
+bool session_watches(const struct analysis_session *o, uint64_t start)
 {
     enum { FURTHEST = 16 }; /* bytes; a probe may stand after endbr64 */
     size_t k = code_above(&o->sites, start - 1);
     return k < o->sites.count && o->sites.at[k] <= start + FURTHEST;
 }
 
-static void analyse(const struct session *o, struct arena *arena, const struct function *late,
-                    char name[512], struct function *out)
+static void analyse(const struct analysis_session *o, struct arena *arena,
+                    const struct function *late, char name[512], struct function *out)
 {
     uint64_t start = late->start;
     const struct code_range *r = code_range_of(o->code, late->call != 0 ? late->call : start);
@@ -113,16 +114,16 @@ static void analyse(const struct session *o, struct arena *arena, const struct f
         skel_analyse(out);
 }
 
-void session_late(const struct session *o, struct arena *arena, uint64_t call, uint64_t start,
-                  char name[512], struct function *out)
+void session_late(const struct analysis_session *o, struct arena *arena, uint64_t call,
+                  uint64_t start, char name[512], struct function *out)
 {
     const struct function late = {.call = call, .start = start};
     analyse(o, arena, &late, name, out);
 }
 
 /* Begins after an int3 that the program itself has at the site. */
-void session_site(const struct session *o, struct arena *arena, uint64_t site, char name[512],
-                  struct function *out)
+void session_site(const struct analysis_session *o, struct arena *arena, uint64_t site,
+                  char name[512], struct function *out)
 {
     enum { INT3 = 0xcc };
     struct instruction i;

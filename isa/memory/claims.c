@@ -4,7 +4,7 @@
  * them, since only that function jumps to it. */
 #include "isa/memory/skel.h"
 
-static void claim_of(const struct code *c, uint64_t at, struct addresses *claims)
+static void claim_of(const struct code *c, uint64_t at, struct address_list *claims)
 {
     struct instruction i;
     struct named named[2];
@@ -19,7 +19,7 @@ static void claim_of(const struct code *c, uint64_t at, struct addresses *claims
             return;
 }
 
-void skel_find_claims(const struct code *c, struct addresses *claims)
+void skel_find_claims(const struct code *c, struct address_list *claims)
 {
     for (size_t k = 0; k < c->segment_count; k++) {
         const struct code_segment *s = &c->segments[k];

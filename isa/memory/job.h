@@ -26,7 +26,7 @@ struct job_part {
 };
 
 struct job {
-    struct session o;
+    struct analysis_session o;
     struct arena arena;
     const char *pattern;
     enum skel_plan plan;
@@ -39,8 +39,8 @@ struct job {
     /* functions that open windows; functions whose entry an alarm awaits, so that entering them is
      * recorded */
     struct late_names openers, awaited;
-    struct addresses sites; /* alarms in mid-function, or at its start */
-    FILE *skeleton;         /* file for skeletons; NULL: not requested */
+    struct address_list sites; /* alarms in mid-function, or at its start */
+    FILE *skeleton;            /* file for skeletons; NULL: not requested */
     struct copies copies;
     struct skel_counts counts;
     uint64_t wanted;

@@ -9,24 +9,24 @@
 enum { MOST = 4096 }; /* entries; for each, its function is analysed once more */
 
 /* A call, or a jump out of its function, which acts as a call. */
-struct call {
+struct window_call {
     uint64_t at, next, target;
     uint64_t function; /* start of the caller */
     bool jump, pointer, opens;
 };
 
-struct finding {
+struct late_finding {
     const struct code *c;
     const struct late_names *names;
-    struct addresses openers; /* sorted */
-    struct call *calls;       /* sorted by target */
+    struct address_list openers; /* sorted */
+    struct window_call *calls;   /* sorted by target */
     size_t count, room;
-    struct addresses todo; /* functions whose callers are wanted */
+    struct address_list todo; /* functions whose callers are wanted */
     /* functions that load the address of an opener: any of their indirect calls may call it */
-    struct addresses holders;
+    struct address_list holders;
 };
 
-static bool is_slot_of(const struct finding *g, uint64_t place)
+static bool is_slot_of(const struct late_finding *g, uint64_t place)
 {
     const char *name = image_slot_name(g->c->image, place);
     for (size_t k = 0; name != NULL && k < g->names->count; k++)
@@ -36,7 +36,7 @@ static bool is_slot_of(const struct finding *g, uint64_t place)
 }
 
 /* Includes stubs of the PLT. */
-static int find_openers(struct finding *g)
+static int find_openers(struct late_finding *g)
 {
     const struct image *m = g->c->image;
     for (size_t n = 0; n < m->symbol_count; n++)
@@ -48,17 +48,18 @@ static int find_openers(struct finding *g)
     return 0;
 }
 
-static int add(struct finding *g, const struct instruction *i, uint64_t function, bool is_opener)
+static int add(struct late_finding *g, const struct instruction *i, uint64_t function,
+               bool is_opener)
 {
     if (g->count == g->room) {
         size_t room = 2 * g->room + 1024;
-        struct call *more = realloc(g->calls, room * sizeof *more);
+        struct window_call *more = realloc(g->calls, room * sizeof *more);
         if (more == NULL)
             return -ENOMEM;
         g->calls = more;
         g->room = room;
     }
-    g->calls[g->count++] = (struct call){
+    g->calls[g->count++] = (struct window_call){
         .at = i->at,
         .next = i->next,
         .target = i->target,
@@ -69,7 +70,7 @@ static int add(struct finding *g, const struct instruction *i, uint64_t function
     return 0;
 }
 
-static int look(struct finding *g, uint64_t at)
+static int look(struct late_finding *g, uint64_t at)
 {
     struct instruction i;
     const struct code_range *r = code_range_of(g->c, at);
@@ -91,7 +92,7 @@ static int look(struct finding *g, uint64_t at)
 
 static int by_target(const void *a, const void *b)
 {
-    const struct call *x = a, *y = b;
+    const struct window_call *x = a, *y = b;
     return (x->target > y->target) - (x->target < y->target);
 }
 
@@ -101,13 +102,13 @@ static int by_next(const void *a, const void *b)
     return (x->next > y->next) - (x->next < y->next);
 }
 
-static size_t calls_of(const struct finding *g, uint64_t target)
+static size_t calls_of(const struct late_finding *g, uint64_t target)
 {
-    return image_search(g->calls, g->count, sizeof *g->calls, offsetof(struct call, target),
+    return image_search(g->calls, g->count, sizeof *g->calls, offsetof(struct window_call, target),
                         target);
 }
 
-static bool has(const struct addresses *list, uint64_t at)
+static bool has(const struct address_list *list, uint64_t at)
 {
     for (size_t k = 0; k < list->count; k++)
         if (list->at[k] == at)
@@ -117,7 +118,7 @@ static bool has(const struct addresses *list, uint64_t at)
 
 /* Adds the address that the call returns to, and queues its function: the callers are wanted
  * too. */
-static int take(struct finding *g, const struct call *k, struct late_list *out)
+static int take(struct late_finding *g, const struct window_call *k, struct late_list *out)
 {
     if (!k->jump) {
         if (out->count == MOST) {
@@ -129,7 +130,7 @@ static int take(struct finding *g, const struct call *k, struct late_list *out)
     return has(&g->todo, k->function) || code_append(&g->todo, k->function) ? 0 : -ENOMEM;
 }
 
-static int close_over(struct finding *g, struct late_list *out)
+static int close_over(struct late_finding *g, struct late_list *out)
 {
     int rc = 0;
     for (size_t n = 0; n < g->count && rc == 0; n++)
@@ -148,7 +149,7 @@ static int close_over(struct finding *g, struct late_list *out)
 
 int late_find(const struct code *c, const struct late_names *openers, struct late_list *out)
 {
-    struct finding g = {.c = c, .names = openers};
+    struct late_finding g = {.c = c, .names = openers};
     int rc = find_openers(&g);
     *out = (struct late_list){.list = calloc(MOST, sizeof *out->list)};
     for (size_t k = 0; k < c->segment_count && rc == 0; k++) {

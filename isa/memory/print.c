@@ -11,12 +11,12 @@ const char *const skel_variables[SKEL_VARIABLES + 1] = {
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",   "r8",
     "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "flags", "value"};
 
-struct text {
+struct print_text {
     char *at;
     size_t room; /* including the NUL */
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(struct print_text *t, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -38,17 +38,17 @@ void skel_counter(const struct function *f, uint32_t loop, char *text, size_t ro
                      : snprintf(text, room, "%c", letter));
 }
 
-static void put_counter(struct text *t, const struct function *f, uint32_t loop)
+static void put_counter(struct print_text *t, const struct function *f, uint32_t loop)
 {
     char name[16];
     skel_counter(f, loop, name, sizeof name);
     put(t, "%s", name);
 }
 
-static void put_expression(struct text *t, const struct function *f, const struct linear *e,
+static void put_expression(struct print_text *t, const struct function *f, const struct linear *e,
                            unsigned depth);
 
-static void put_value(struct text *t, const struct function *f, uint32_t v, unsigned depth);
+static void put_value(struct print_text *t, const struct function *f, uint32_t v, unsigned depth);
 
 static const char *operator_of(enum value_kind kind)
 {
@@ -66,7 +66,7 @@ static const char *operator_of(enum value_kind kind)
     }
 }
 
-static void put_argument(struct text *t, const struct function *f, uint32_t v, unsigned depth)
+static void put_argument(struct print_text *t, const struct function *f, uint32_t v, unsigned depth)
 {
     const struct value *x = &f->values[v];
     if (x->linear != 0 && !x->recorded)
@@ -75,7 +75,7 @@ static void put_argument(struct text *t, const struct function *f, uint32_t v, u
         put_value(t, f, v, depth);
 }
 
-static void put_operation(struct text *t, const struct function *f, const struct value *x,
+static void put_operation(struct print_text *t, const struct function *f, const struct value *x,
                           unsigned depth)
 {
     static const char *const names[V_KINDS] = {[V_NOT] = "~",
@@ -102,7 +102,7 @@ static void put_operation(struct text *t, const struct function *f, const struct
     put(t, ")");
 }
 
-static void put_value(struct text *t, const struct function *f, uint32_t v, unsigned depth)
+static void put_value(struct print_text *t, const struct function *f, uint32_t v, unsigned depth)
 {
     const struct value *x = &f->values[v];
     if (x->kind == V_CONSTANT)
@@ -117,7 +117,8 @@ static void put_value(struct text *t, const struct function *f, uint32_t v, unsi
         put(t, "v%u", v);
 }
 
-static void put_atom(struct text *t, const struct function *f, const struct atom *a, unsigned depth)
+static void put_atom(struct print_text *t, const struct function *f, const struct atom *a,
+                     unsigned depth)
 {
     switch ((enum atom_kind)a->kind) {
     case ATOM_VALUE: put_value(t, f, a->number, depth); break;
@@ -138,7 +139,7 @@ static void put_atom(struct text *t, const struct function *f, const struct atom
     }
 }
 
-static void put_number(struct text *t, uint64_t n, bool first)
+static void put_number(struct print_text *t, uint64_t n, bool first)
 {
     bool negative = n >> 63 != 0;
     uint64_t size = negative ? -n : n;
@@ -146,7 +147,7 @@ static void put_number(struct text *t, uint64_t n, bool first)
     put(t, size < 1024 ? "%" PRIu64 : "0x%" PRIx64, size);
 }
 
-static void put_expression(struct text *t, const struct function *f, const struct linear *e,
+static void put_expression(struct print_text *t, const struct function *f, const struct linear *e,
                            unsigned depth)
 {
     bool first = true;
@@ -168,7 +169,7 @@ static void put_expression(struct text *t, const struct function *f, const struc
 
 void skel_access(struct function *f, const struct access *a, char *text, size_t room)
 {
-    struct text t = {text, room};
+    struct print_text t = {text, room};
     struct linear e = linear_get(f, a->address);
     put(&t, "%c %u ", a->kind, a->bytes);
     put_expression(&t, f, &e, 0);
@@ -178,7 +179,7 @@ void skel_access(struct function *f, const struct access *a, char *text, size_t 
 /* --- conditions ------------------------------------------------------------------------------- */
 
 /* Prints the low bits, as a signed number if the condition compares signed numbers. */
-static void put_bits(struct text *t, struct function *f, uint32_t value, unsigned bits,
+static void put_bits(struct print_text *t, struct function *f, uint32_t value, unsigned bits,
                      bool is_signed)
 {
     struct linear e = linear_get(f, value);
@@ -199,7 +200,7 @@ static void put_bits(struct text *t, struct function *f, uint32_t value, unsigne
 
 /* Prints a - b as one expression, if all bits are compared for equality. Returns false if it
  * cannot. */
-static bool put_difference(struct text *t, struct function *f, const struct value *flags)
+static bool put_difference(struct print_text *t, struct function *f, const struct value *flags)
 {
     struct linear a = linear_get(f, flags->args[0]), b = linear_get(f, flags->args[1]);
     if (flags->bits != 64 || !linear_add(&a, &b, ~UINT64_C(0)))
@@ -213,7 +214,7 @@ void skel_condition(struct function *f, uint32_t value, char *text, size_t room)
     static const char *const words[16] = {
         "overflows", "does not overflow", "<u",     ">=u", "==", "!=", "<=u", ">u", "< 0",
         ">= 0",      "is even",           "is odd", "<",   ">=", "<=", ">"};
-    struct text t = {text, room};
+    struct print_text t = {text, room};
     const struct value *x = &f->values[value];
     if (x->kind != V_TEST || !value_is_computed(f, value)) {
         put(&t, "(unknown)");
@@ -280,11 +281,11 @@ static void print_ends(FILE *out, struct function *f, uint32_t block)
 }
 
 /* Values and accesses, by block. */
-struct parts {
+struct print_parts {
     struct members values, accesses;
 };
 
-static void print_recorded(FILE *out, const struct function *f, const struct parts *parts,
+static void print_recorded(FILE *out, const struct function *f, const struct print_parts *parts,
                            uint32_t block, uint32_t at)
 {
     MEMBERS_EACH (&parts->values, block, n) {
@@ -302,14 +303,15 @@ static void print_recorded(FILE *out, const struct function *f, const struct par
     }
 }
 
-static void print_block(FILE *out, struct function *f, const struct parts *parts, uint32_t block)
+static void print_block(FILE *out, struct function *f, const struct print_parts *parts,
+                        uint32_t block)
 {
     const struct block *b = &f->blocks[block];
     char text[512];
     (void)fprintf(out, "  block ");
     print_place(out, f, b);
     if (b->loop != SKEL_NONE && f->loops[b->loop].head == block) {
-        struct text t = {text, sizeof text};
+        struct print_text t = {text, sizeof text};
         put_counter(&t, f, (uint32_t)b->loop);
         (void)fprintf(out, ": head of loop %s, depth %u", text, f->loops[b->loop].depth);
     }
@@ -351,7 +353,7 @@ void skel_print(FILE *out, struct function *f)
                       f->reason_at);
         return;
     }
-    const struct parts parts = {members_values(f), members_accesses(f)};
+    const struct print_parts parts = {members_values(f), members_accesses(f)};
     for (uint32_t k = 0; k < f->order_count; k++)
         if (!f->blocks[f->order[k]].preheader)
             print_block(out, f, &parts, f->order[k]);

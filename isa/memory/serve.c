@@ -20,8 +20,8 @@ enum { MOST_BYTES = 15 }; /* longest instruction */
 
 struct served {
     char *path, *functions;
-    struct addresses sites;
-    struct session o;
+    struct address_list sites;
+    struct analysis_session o;
     bool open, failed;
 };
 
@@ -83,7 +83,7 @@ static bool open_image(struct served *m)
         m->open = session_open(&m->o, m->path, m->functions, &e) == 0;
     if (m->open && m->sites.at != NULL) {
         m->o.sites = m->sites;
-        m->sites = (struct addresses){.at = NULL};
+        m->sites = (struct address_list){.at = NULL};
     }
     m->failed = !m->open;
     return m->open;
@@ -150,7 +150,7 @@ struct made {
 static void analyse(struct server *s, const struct copy_question *q, enum skel_plan plan,
                     struct made *k)
 {
-    struct session *o = &s->images[q->image].o;
+    struct analysis_session *o = &s->images[q->image].o;
     uint64_t call = q->kind == COPY_ASK_BEHIND ? call_before(o->code, q->address) : 0;
     /* COPY_ASK_AT: a thread is there, so there is code */
     k->meant = q->kind != COPY_ASK_BEHIND || call != 0;

@@ -243,10 +243,10 @@ struct skel_counts {
 
 struct function {
     const struct code *code;
-    const struct addresses
+    const struct address_list
         *claims; /* skel_find_claims(); NULL: parts are recognised by their names alone */
-    const struct addresses *sites; /* alarms, where a copy leaves; NULL: none */
-    const struct directs *directs; /* called directly (direct_calls.h); NULL: none */
+    const struct address_list *sites; /* alarms, where a copy leaves; NULL: none */
+    const struct directs *directs;    /* called directly (direct_calls.h); NULL: none */
     struct arena *arena;
     const char *name;
     uint64_t start, end;
@@ -305,7 +305,7 @@ struct function {
 void graph_build(struct function *f);
 /* Finds the addresses in all code that are called or named; sorts them. If memory runs out some are
  * missing, which does no harm: more code counts as a part of its function. */
-void skel_find_claims(const struct code *c, struct addresses *claims);
+void skel_find_claims(const struct code *c, struct address_list *claims);
 /* Returns the symbol of the function or stub that begins at `address`, or NULL. */
 const struct image_symbol *graph_symbol_at(const struct image *m, uint64_t address);
 /* Returns whether the symbol is a part that a compiler has moved away from its function. */

@@ -43,7 +43,7 @@ void callees_free(struct callees *callees)
 }
 
 /* Returns whether the 4 bytes at n are the distance of a call to an address in `to`. */
-static bool leads_to(const struct image_segment *s, uint64_t n, const struct addresses *to)
+static bool leads_to(const struct image_segment *s, uint64_t n, const struct address_list *to)
 {
     int32_t distance;
     memcpy(&distance, s->bytes + n, sizeof distance);
@@ -54,7 +54,7 @@ static bool leads_to(const struct image_segment *s, uint64_t n, const struct add
  * `begin`, then a distance. Ignores bytes outside of known functions, because only known functions
  * are then decoded. */
 static void look_for(struct code *c, const struct image_segment *s, const char *begin,
-                     const struct addresses *to)
+                     const struct address_list *to)
 {
     size_t length = strlen(begin), all = s->size;
     if (to->count == 0)

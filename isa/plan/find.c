@@ -105,7 +105,7 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
 /* Adds places where these bytes are, whether or not an instruction begins there. A place lies
  * `behind` bytes before the bytes found. */
 static bool add_matches(const struct image *m, const void *bytes, size_t n, unsigned behind,
-                        struct addresses *places)
+                        struct address_list *places)
 {
     for (size_t k = 0; k < m->segment_count; k++) {
         const struct image_segment *s = &m->segments[k];
@@ -118,7 +118,7 @@ static bool add_matches(const struct image *m, const void *bytes, size_t n, unsi
     return true;
 }
 
-bool request_places(const struct request *q, const struct image *m, struct addresses *places)
+bool request_places(const struct request *q, const struct image *m, struct address_list *places)
 {
     size_t before = places->count;
     uint64_t behind = q->kind == REQUEST_SYMBOL ? q->number : 0;

@@ -11,7 +11,7 @@ enum { MOST = 4096 /* for more places everything is decoded */ };
 
 /* Marks the functions of the places as wanted, and those nearby, which may hold short jumps to
  * them. Returns false if everything must be decoded. */
-static bool want(struct code *c, const struct addresses *places)
+static bool want(struct code *c, const struct address_list *places)
 {
     for (size_t i = 0; i < places->count; i++) {
         const struct code_range *r = code_range_of(c, places->at[i]);
@@ -49,7 +49,8 @@ static void follow_wanted(struct code *c)
 
 /* Decodes the functions with a table that may lead to these places. If a use is in no function, or
  * in no sure instruction, every possible entry of its table counts. */
-static void follow_uses(struct code *c, const struct addresses *places, const struct lea_list *uses)
+static void follow_uses(struct code *c, const struct address_list *places,
+                        const struct lea_list *uses)
 {
     for (size_t i = 0; i < uses->count; i++) {
         struct code_range *r = code_range_of(c, uses->at[i].at);
@@ -61,7 +62,7 @@ static void follow_uses(struct code *c, const struct addresses *places, const st
     code_mark_entries(c, places, uses);
 }
 
-struct code *code_open_part(const struct image *m, struct addresses *places,
+struct code *code_open_part(const struct image *m, struct address_list *places,
                             struct callees *callees)
 {
     struct lea_list uses = {.count = 0};

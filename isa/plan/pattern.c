@@ -68,7 +68,7 @@ void pattern_starts(struct plan *p, const struct request *q)
 }
 
 /* The names of selected functions that are called through stubs and slots. */
-struct names {
+struct pattern_names {
     const char **at;
     size_t count;
     bool all; /* all names that match, for functions of other images */
@@ -79,7 +79,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static bool is_named(const struct request *q, const struct names *n, const char *name)
+static bool is_named(const struct request *q, const struct pattern_names *n, const char *name)
 {
     return n->all
                ? name_fits(q, name)
@@ -87,7 +87,7 @@ static bool is_named(const struct request *q, const struct names *n, const char 
 }
 
 /* Collects the selected functions of this image. */
-static void find_own(struct plan *p, const struct request *q, struct names *own)
+static void find_own(struct plan *p, const struct request *q, struct pattern_names *own)
 {
     const struct image *m = p->code->image;
     own->at = calloc(m->symbol_count + 1, sizeof *own->at);
@@ -103,7 +103,7 @@ static void find_own(struct plan *p, const struct request *q, struct names *own)
 }
 
 /* Collects the stubs that lead to them. */
-static void find_stubs(struct plan *p, const struct request *q, const struct names *names)
+static void find_stubs(struct plan *p, const struct request *q, const struct pattern_names *names)
 {
     const struct image *m = p->code->image;
     for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++)
@@ -125,7 +125,7 @@ static bool calls_one(const struct plan *p, const struct request *q, const struc
 
 void pattern_returns(struct plan *p, const struct request *q)
 {
-    struct names names = {.all = q->kind == REQUEST_STUBS};
+    struct pattern_names names = {.all = q->kind == REQUEST_STUBS};
     if (!names.all)
         find_own(p, q, &names);
     find_stubs(p, q, &names);

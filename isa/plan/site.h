@@ -53,7 +53,7 @@ bool request_is_elsewhere(const struct request *q, const struct image *m);
 
 /* Adds the places whose functions must be decoded to answer the request. Returns false if the
  * answer needs all code. */
-bool request_places(const struct request *q, const struct image *m, struct addresses *places);
+bool request_places(const struct request *q, const struct image *m, struct address_list *places);
 
 /* For REQUEST_EXITS: adds the operands of calls of the requested functions. Returns false without
  * memory. */
@@ -71,7 +71,7 @@ struct plan {
     uint8_t *bytes;
     size_t site_count, fixup_count, step_count, byte_count;
     uint64_t unsure, refused;
-    struct addresses callees;
+    struct address_list callees;
     /* The request, then remarks and reasons; each ends with a NUL. */
     char text[8192];
     size_t text_bytes;

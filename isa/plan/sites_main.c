@@ -39,7 +39,7 @@ static const char usage[] =
     "          stubs:REGEX\n"
     "--text lists sites instead of writing plans.\n";
 
-struct job {
+struct site_job {
     struct image *image;
     bool read; /* the image's symbols have been read */
     /* Made when first needed; partial if that is enough for the request. */
@@ -124,7 +124,7 @@ static void print_remarks(const struct isa_plan *h, const char *text)
     }
 }
 
-static bool hand_out(struct job *j, const struct plan *p, const char *request)
+static bool hand_out(struct site_job *j, const struct plan *p, const char *request)
 {
     char path[PATH_MAX];
     size_t n;
@@ -147,7 +147,7 @@ static bool hand_out(struct job *j, const struct plan *p, const char *request)
     return true;
 }
 
-static bool from_cache(const struct job *j, const char *request)
+static bool from_cache(const struct site_job *j, const char *request)
 {
     char path[PATH_MAX];
     struct isa_plan h;
@@ -171,10 +171,10 @@ static bool from_cache(const struct job *j, const char *request)
 }
 
 /* Decodes the part of the image that all requests for known places need. */
-static struct code *open_part(const struct job *j)
+static struct code *open_part(const struct site_job *j)
 {
     static struct request q;
-    struct addresses places = {.at = NULL};
+    struct address_list places = {.at = NULL};
     struct callees callees = {.functions.at = NULL};
     for (int i = 0; i < j->request_count; i++) {
         if (request_read(&q, j->requests[i], NULL) != 0)
@@ -190,9 +190,9 @@ static struct code *open_part(const struct job *j)
 }
 
 /* Decodes the image once, for the first request that needs it; only a part if that is enough. */
-static bool prepare(struct job *j, const struct request *q, struct rt_error *e)
+static bool prepare(struct site_job *j, const struct request *q, struct rt_error *e)
 {
-    struct addresses places = {.at = NULL};
+    struct address_list places = {.at = NULL};
     if (j->code != NULL && !j->code->partial)
         return true;
     if (!j->read && image_read(j->image, e) != 0)
@@ -212,7 +212,7 @@ static bool prepare(struct job *j, const struct request *q, struct rt_error *e)
 }
 
 /* A partial map may leave in doubt what a complete map decides: then decodes everything. */
-static int make(struct job *j, struct plan *p, const struct request *q)
+static int make(struct site_job *j, struct plan *p, const struct request *q)
 {
     j->names = (struct code){.image = j->image};
     int rc = plan_make(p, j->code != NULL ? j->code : &j->names, q);
@@ -226,7 +226,7 @@ static int make(struct job *j, struct plan *p, const struct request *q)
     return j->code != NULL ? plan_make(p, j->code, q) : -ENOMEM;
 }
 
-static bool answer(struct job *j, const char *request)
+static bool answer(struct site_job *j, const char *request)
 {
     static struct request q;
     struct rt_error e = {""};
@@ -253,7 +253,7 @@ static bool answer(struct job *j, const char *request)
 }
 
 /* Answers all requests for one image: the words before the next "--". */
-static bool answer_all(struct job *j, char **words, int count)
+static bool answer_all(struct site_job *j, char **words, int count)
 {
     struct rt_error e = {""};
     bool all = true;
@@ -280,7 +280,7 @@ static bool answer_instruction(const char *address, const char *bytes)
     static struct request q;
     static const struct image none;
     const struct code code = {.image = &none};
-    struct job j = {.cache = {.lock = -1}};
+    struct site_job j = {.cache = {.lock = -1}};
     struct rt_error e = {""};
     struct plan p = {.code = NULL};
     char text[64], *end;
@@ -307,7 +307,7 @@ static bool is_end(const char *word)
 
 int main(int argc, char **argv)
 {
-    struct job j = {.cache = {.lock = -1}};
+    struct site_job j = {.cache = {.lock = -1}};
     const char *folder = NULL;
     bool cached = true, all = true;
     int i = 1;

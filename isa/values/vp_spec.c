@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 /* One recorded list, as the child sends it. */
-struct sent {
+struct sent_spec {
     uint16_t opc;
     uint8_t func, count;
     uint32_t values[VALUES_MOST];
@@ -46,18 +46,18 @@ static int refuse(const trace_vlist_table_t *t, struct rt_error *e)
     return t->fault.error;
 }
 
-static bool is_sound(const struct sent *s)
+static bool is_sound(const struct sent_spec *s)
 {
     return s->opc < op_count && s->func < TRACE_FUNCS && s->count <= VALUES_MOST;
 }
 
 /* Fills `all` with the recorded lists. Returns their number, or -1 if the table is damaged. */
-static int collect(const trace_vlist_table_t *table, struct sent *all)
+static int collect(const trace_vlist_table_t *table, struct sent_spec *all)
 {
     int count = 0;
     for (unsigned n = 0; n < op_count * TRACE_FUNCS; n++) {
         const struct trace_vlist *l = &table->of[n / TRACE_FUNCS][n % TRACE_FUNCS];
-        struct sent *s = &all[count];
+        struct sent_spec *s = &all[count];
         if (l->is_recorded == 0)
             continue;
         s->opc = (uint16_t)(n / TRACE_FUNCS);
@@ -76,7 +76,7 @@ int vp_spec_send(const trace_vlist_table_t *table, int fd, struct rt_error *e)
     int rc = refuse(table, e), count;
     if (rc != 0)
         return rc;
-    struct sent *all = calloc(op_count * TRACE_FUNCS, sizeof *all);
+    struct sent_spec *all = calloc(op_count * TRACE_FUNCS, sizeof *all);
     if (all == NULL) {
         rt_error_set(e, "no memory for the specification");
         return -ENOMEM;
@@ -94,7 +94,7 @@ int vp_spec_send(const trace_vlist_table_t *table, int fd, struct rt_error *e)
     return rc;
 }
 
-static bool keep(struct vp_spec *s, const struct sent *one)
+static bool keep(struct vp_spec *s, const struct sent_spec *one)
 {
     if (!is_sound(one))
         return false;
@@ -111,7 +111,7 @@ int vp_spec_receive(struct vp_spec *s, int fd, struct rt_error *e)
     if (fstat(fd, &st) != 0 || st.st_size == 0) /* nothing is recorded */
         return 0;
     const size_t bytes = (size_t)st.st_size;
-    struct sent *all = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    struct sent_spec *all = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (all == MAP_FAILED) {
         rt_error_set(e, "no memory for the specification");
         return -ENOMEM;

@@ -124,7 +124,7 @@ static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
 
 /* One run of a program's handler. begins() and ends() record its edges, on a stack with enough
  * room. */
-struct run {
+struct handler_run {
     int signo;
     void *context;
     int32_t window;
@@ -133,7 +133,7 @@ struct run {
 
 static void begins(void *p)
 {
-    struct run *r = p;
+    struct handler_run *r = p;
     struct recorder_thread *t = &recorder_self;
     r->recorded = recorder_active(t);
     r->window = t->window;
@@ -143,7 +143,7 @@ static void begins(void *p)
 
 static void ends(void *p)
 {
-    const struct run *r = p;
+    const struct handler_run *r = p;
     struct recorder_thread *t = &recorder_self;
     if (recorder_active(t) && t->window == r->window)
         (void)recorder_emit(t, EV_SIGNAL_LEAVE, (uint64_t)r->signo, 0);
@@ -151,7 +151,7 @@ static void ends(void *p)
 
 void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context)
 {
-    struct run r = {.signo = signo, .context = waits_place(context)};
+    struct handler_run r = {.signo = signo, .context = waits_place(context)};
     int keep = errno;
     bool restarts = (flags & (int)SA_RESTART) != 0;
     /* Do not wait for the writer here. Meanwhile the kernel would deliver further such signals to

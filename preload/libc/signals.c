@@ -251,7 +251,7 @@ bool signals_is_internal(int signo, const siginfo_t *info)
 }
 
 /* One received signal, for functions that need a stack with enough room. */
-struct received {
+struct received_signal {
     int signo;
     siginfo_t *info;
     void *context;
@@ -259,7 +259,7 @@ struct received {
 
 static void triggered(void *p)
 {
-    const struct received *r = p;
+    const struct received_signal *r = p;
     trigger_signal(r->signo, signals_ip_of(r->context));
 }
 
@@ -284,7 +284,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
 {
     int keep = errno, flags = shown[signo].flags;
     uintptr_t handler = atomic_load(&shown[signo].handler);
-    struct received r = {.signo = signo, .info = info, .context = waits_place(context)};
+    struct received_signal r = {.signo = signo, .info = info, .context = waits_place(context)};
     if (signals_is_internal(signo, info)) {
         if (processes_vfork_depth == 0 && !memory_postpones(info))
             interrupted_with_room(info, context, r.context);

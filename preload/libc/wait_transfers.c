@@ -156,21 +156,21 @@ static struct transfer transfer_of(const ucontext_t *uc, long number)
     return t;
 }
 
-struct look {
+struct buffer_look {
     const ucontext_t *uc;
     bool is_short;
 };
 
 static void look(void *p)
 {
-    struct look *l = p;
+    struct buffer_look *l = p;
     struct transfer t = transfer_of(l->uc, wait_number(l->uc));
     l->is_short = t.kind != KIND_NONE && (uint64_t)l->uc->uc_mcontext.gregs[REG_RAX] < t.total;
 }
 
 bool transfer_is_short(const ucontext_t *uc)
 {
-    struct look l = {.uc = uc};
+    struct buffer_look l = {.uc = uc};
     if (wait_is_over(uc) && uc->uc_mcontext.gregs[REG_RAX] > 0)
         run_with_room(uc, look, &l);
     return l.is_short;

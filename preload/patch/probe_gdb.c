@@ -39,13 +39,13 @@ static const char names[] = "\0.text\0.eh_frame\0.symtab\0.strtab\0regtrace_prob
 enum { NAME_TEXT = 1, NAME_FRAMES = 7, NAME_SYMBOLS = 17, NAME_STRINGS = 25, NAME_PROBE = 33 };
 
 /* Offsets of the parts in the file. */
-struct parts {
+struct symbol_file_parts {
     size_t symbols, names, sections;
 };
 
 enum { SYMBOL_COUNT = 2 };
 
-static void put_symbols(const struct probe_unwind_file *f, const struct parts *at)
+static void put_symbols(const struct probe_unwind_file *f, const struct symbol_file_parts *at)
 {
     const Elf64_Sym symbols[SYMBOL_COUNT] = {
         {0},
@@ -59,7 +59,7 @@ static void put_symbols(const struct probe_unwind_file *f, const struct parts *a
     memcpy(f->file + at->names, names, sizeof names);
 }
 
-static void put_sections(const struct probe_unwind_file *f, const struct parts *at)
+static void put_sections(const struct probe_unwind_file *f, const struct symbol_file_parts *at)
 {
     const Elf64_Shdr sections[SECTIONS] = {
         [TEXT] = {.sh_name = NAME_TEXT,
@@ -95,7 +95,8 @@ static void put_sections(const struct probe_unwind_file *f, const struct parts *
 size_t probe_gdb_fill(const struct probe_unwind_file *f)
 {
     enum { ALIGN = 8 };
-    struct parts at = {.symbols = ((size_t)(f->at_end - f->file) + ALIGN - 1) & ~(ALIGN - 1ul)};
+    struct symbol_file_parts at = {.symbols = ((size_t)(f->at_end - f->file) + ALIGN - 1) &
+                                              ~(ALIGN - 1ul)};
     at.names = at.symbols + SYMBOL_COUNT * sizeof(Elf64_Sym);
     at.sections = (at.names + sizeof names + ALIGN - 1) & ~(ALIGN - 1ul);
     const Elf64_Ehdr header = {

@@ -22,7 +22,7 @@ static struct known {
 } known[KNOWN_MAX];
 static unsigned known_count;
 
-struct look {
+struct image_look {
     struct probe_image *images;
     unsigned count, room; /* without room they are only counted */
     bool began;
@@ -83,7 +83,7 @@ static void identify(struct probe_image *m, const struct dl_phdr_info *info)
 static int visit(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
-    struct look *l = context;
+    struct image_look *l = context;
     uintptr_t from, to, ours = (uintptr_t)&visit;
     extent(info, &from, &to);
     bool program = !l->began;
@@ -112,12 +112,12 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 /* If another thread loads an image between the two walks, that thread looks again itself. */
 long probe_images(struct probe_image **images)
 {
-    struct look l = {0};
+    struct image_look l = {0};
     *images = NULL;
     (void)dl_iterate_phdr(visit, &l);
     if (l.count == 0)
         return 0;
-    l = (struct look){.images = calloc(l.count, sizeof *l.images), .room = l.count};
+    l = (struct image_look){.images = calloc(l.count, sizeof *l.images), .room = l.count};
     if (l.images == NULL)
         return -ENOMEM;
     (void)dl_iterate_phdr(visit, &l);

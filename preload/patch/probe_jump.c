@@ -58,26 +58,26 @@ bool probe_jump_prepare(void)
 
 /* --- the code of a site ----------------------------------------------------------------------- */
 
-struct code {
+struct jump_code {
     uint8_t *at;
     bool told; /* unwinders are told about it: `at` is where it will run */
 };
 
-static void put(struct code *c, const void *bytes, size_t n)
+static void put(struct jump_code *c, const void *bytes, size_t n)
 {
     memcpy(c->at, bytes, n);
     c->at += n;
 }
 #define PUT(c, ...) put(c, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-static void put_32(struct code *c, int64_t value)
+static void put_32(struct jump_code *c, int64_t value)
 {
     int32_t v = (int32_t)value;
     put(c, &v, sizeof v);
 }
 
 /* From here on, this many bytes of ours are on the stack. */
-static void pushed(const struct code *c, unsigned bytes)
+static void pushed(const struct jump_code *c, unsigned bytes)
 {
     if (c->told)
         probe_unwind_pushed((uintptr_t)c->at, bytes);
@@ -87,7 +87,7 @@ enum { RED_ZONE = 128, NUMBER = 8, SAVED = 24 };
 enum { JB = 0x82, JE = 0x84, JNE = 0x85, JLE = 0x8e };
 
 /* Adds a conditional branch; condition: the second byte of its opcode. */
-static void put_branch(struct code *c, uint8_t condition, const uint8_t *target)
+static void put_branch(struct jump_code *c, uint8_t condition, const uint8_t *target)
 {
     put(c, (const uint8_t[]){0x0f, condition}, 2);
     put_32(c, target - (c->at + 4));
@@ -98,14 +98,14 @@ static int64_t thread_offset(const void *variable)
     return (const char *)variable - (const char *)__builtin_thread_pointer();
 }
 
-static void put_jump(struct code *c, const uint8_t *target)
+static void put_jump(struct jump_code *c, const uint8_t *target)
 {
     PUT(c, 0xe9);
     put_32(c, target - (c->at + 4));
 }
 
 /* Pushes the number below the red zone. */
-static void put_number(struct code *c, uint32_t number)
+static void put_number(struct jump_code *c, uint32_t number)
 {
     pushed(c, 0);
     PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
@@ -116,7 +116,7 @@ static void put_number(struct code *c, uint32_t number)
 }
 
 /* Calls the stub, with the number on the stack. pointer: where the stub's address is. */
-static void put_stub(struct code *c, const uint8_t *pointer)
+static void put_stub(struct jump_code *c, const uint8_t *pointer)
 {
     PUT(c, 0xff, 0x15); /* call *pointer(%rip) */
     put_32(c, pointer - (c->at + 4));
@@ -126,7 +126,7 @@ static void put_stub(struct code *c, const uint8_t *pointer)
 
 /* Saves below the red zone %rax and the flags that compiled code may look at, by lahf and seto. One
  * more word must follow for put_restore(). */
-static void put_save(struct code *c)
+static void put_save(struct jump_code *c)
 {
     pushed(c, 0);
     PUT(c, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -0x80(%rsp),%rsp */
@@ -138,7 +138,7 @@ static void put_save(struct code *c)
 }
 
 /* Restores what was saved. The last word is %rcx if the block counts, otherwise the number. */
-static void put_restore(struct code *c, bool counting)
+static void put_restore(struct jump_code *c, bool counting)
 {
     PUT(c, counting ? 0x59 : 0x58); /* pop %rcx, or %rax */
     pushed(c, RED_ZONE + SAVED - 8);
@@ -152,7 +152,7 @@ static void put_restore(struct code *c, bool counting)
 
 /* Leaves the common path: restores everything and pushes the number. The call follows, or a jump to
  * it. */
-static void put_aside(struct code *c, uint32_t number, bool counting)
+static void put_aside(struct jump_code *c, uint32_t number, bool counting)
 {
     pushed(c, RED_ZONE + SAVED);
     put_restore(c, counting);
@@ -161,7 +161,7 @@ static void put_aside(struct code *c, uint32_t number, bool counting)
 
 /* Branches to `slow` if the stack pointer shows that functions with exit_func alarms may have
  * ended: probe_exits_lowest is not 0, and is at or below it. bytes: ours on the stack. */
-static void put_exits(struct code *c, unsigned bytes, const uint8_t *slow)
+static void put_exits(struct jump_code *c, unsigned bytes, const uint8_t *slow)
 {
     PUT(c, 0x64, 0x48, 0x8b, 0x04, 0x25); /* mov %fs:lowest,%rax */
     put_32(c, thread_offset(&probe_exits_lowest));
@@ -186,7 +186,7 @@ struct way {
 };
 
 /* Calls the fast path. If the block counts too, puts %rcx where put_restore() takes it from. */
-static void put_fast(struct code *c, const struct way *w)
+static void put_fast(struct jump_code *c, const struct way *w)
 {
     put_save(c);
     PUT(c, 0x68); /* push $number */
@@ -201,7 +201,7 @@ static void put_fast(struct code *c, const struct way *w)
 }
 
 /* Counts one execution. call: the site is a call. */
-static void put_count(struct code *c, const struct way *w, bool call)
+static void put_count(struct jump_code *c, const struct way *w, bool call)
 {
     uint64_t epoch = (uint64_t)(uintptr_t)ctl_shared_epoch(process.shared);
     if (w->fast == 0) {
@@ -306,7 +306,7 @@ static uint32_t number_of(const struct way *w, const struct probe_site *first)
 }
 
 /* Adds the common path of a site's code. */
-static void put_way(struct code *c, const struct way *w, bool call)
+static void put_way(struct jump_code *c, const struct way *w, bool call)
 {
     if (w->fast != 0)
         put_fast(c, w);
@@ -321,7 +321,7 @@ static void put_way(struct code *c, const struct way *w, bool call)
 }
 
 /* Adds the paths that call the stub. on: where the thread goes on afterwards. */
-static void put_asides(struct code *c, struct way *w, const uint8_t *on)
+static void put_asides(struct jump_code *c, struct way *w, const uint8_t *on)
 {
     static const uint32_t claimed[COUNTED_MAX] = {PROBE_NUMBER_CLAIMED,
                                                   PROBE_NUMBER_CLAIMED | PROBE_NUMBER_SECOND};
@@ -360,7 +360,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     if (number_count == SITES_MAX)
         return NULL;
     struct probe_block *head = (struct probe_block *)(void *)block;
-    struct code c = {code, false}, aside = {block + sizeof *head, true};
+    struct jump_code c = {code, false}, aside = {block + sizeof *head, true};
     struct way w = {.block = block};
     choose_way(&w, first, rows);
     w.number = number_of(&w, first);
@@ -371,7 +371,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
         put_asides(&aside, &w, on);
     /* Generates the code twice, because its length decides where it begins. */
     put_way(&c, &w, call);
-    c = (struct code){on - (c.at - code), true};
+    c = (struct jump_code){on - (c.at - code), true};
     const uint8_t *entry = c.at;
     if (entry < aside.at)
         return NULL;

@@ -339,3 +339,8 @@ void probes_unblocked(void)
 }
 
 #endif
+
+bool probes_want_signal(int signo)
+{
+    return process.probes && signo == SIGTRAP;
+}

@@ -41,7 +41,7 @@ enum { /* call frame instructions and operations */
 };
 enum { ABSOLUTE_4 = 0x03, RELATIVE_4 = 0x1b, TABLE_4 = 0x3b }; /* encodings of pointers */
 
-struct stretch {
+struct unwind_stretch {
     uintptr_t from;
     uint32_t bytes, program; /* offset in `programs` */
     uint32_t program_bytes;
@@ -50,14 +50,14 @@ struct stretch {
 
 /* The descriptions since the last table. */
 struct telling {
-    struct stretch *stretches;
+    struct unwind_stretch *stretches;
     size_t stretch_count, stretch_room;
     uint8_t *programs;
     size_t program_bytes, program_room;
     size_t left_out;
     /* The range that is being described. */
     struct {
-        struct stretch s;
+        struct unwind_stretch s;
         uintptr_t at;
         bool told;
     } now;
@@ -124,7 +124,8 @@ static void put_place(uintptr_t place)
 
 void probe_unwind_begin(uintptr_t from, uintptr_t place, bool call)
 {
-    t->now.s = (struct stretch){.from = from, .program = (uint32_t)t->program_bytes, .call = call};
+    t->now.s =
+        (struct unwind_stretch){.from = from, .program = (uint32_t)t->program_bytes, .call = call};
     t->now.at = from;
     t->now.told = t->stretch_count < STRETCHES_MAX;
     if (!call)
@@ -164,35 +165,35 @@ void probe_unwind_end(uintptr_t to)
 
 /* --- a table ---------------------------------------------------------------------------------- */
 
-struct output {
+struct unwind_output {
     uint8_t *at;
 };
 
-static void put_32(struct output *o, int64_t value)
+static void put_32(struct unwind_output *o, int64_t value)
 {
     int32_t v = (int32_t)value;
     memcpy(o->at, &v, sizeof v);
     o->at += sizeof v;
 }
 
-static void put_bytes(struct output *o, const void *bytes, size_t n)
+static void put_bytes(struct unwind_output *o, const void *bytes, size_t n)
 {
     memcpy(o->at, bytes, n);
     o->at += n;
 }
 
 /* Completes an entry: fills it up with instructions that do nothing, and writes its length. */
-static void end_entry(struct output *o, uint8_t *entry)
+static void end_entry(struct unwind_output *o, uint8_t *entry)
 {
     while ((o->at - entry) % ALIGNMENT != 0)
         *o->at++ = 0;
-    struct output length = {entry};
+    struct unwind_output length = {entry};
     put_32(&length, o->at - entry - 4);
 }
 
 /* Writes what the entries of one kind have in common (CIE). If the code stands for a site, the
  * caller is at the site, not at a return address: S. */
-static uint8_t *put_common(struct output *o, bool call)
+static uint8_t *put_common(struct unwind_output *o, bool call)
 {
     enum { DATA_ALIGNMENT = 0x78 }; /* -8 */
     static const uint8_t place[] = {
@@ -208,7 +209,8 @@ static uint8_t *put_common(struct output *o, bool call)
     return entry;
 }
 
-static void put_stretch(struct output *o, const struct stretch *s, const uint8_t *common)
+static void put_stretch(struct unwind_output *o, const struct unwind_stretch *s,
+                        const uint8_t *common)
 {
     uint8_t *entry = o->at;
     put_32(o, 0);
@@ -222,7 +224,7 @@ static void put_stretch(struct output *o, const struct stretch *s, const uint8_t
 
 enum { COMMON_BYTES = 32, ENTRY_BYTES = 17 + ALIGNMENT, PAIR_BYTES = 8, HEADER_BYTES = 12 };
 
-static size_t bytes_of(const struct stretch *s, size_t n)
+static size_t bytes_of(const struct unwind_stretch *s, size_t n)
 {
     size_t bytes = HEADER_BYTES + ALIGNMENT + 2 * COMMON_BYTES + 4;
     for (size_t i = 0; i < n; i++)
@@ -232,18 +234,18 @@ static size_t bytes_of(const struct stretch *s, size_t n)
 
 static int by_address(const void *a, const void *b)
 {
-    const struct stretch *x = a, *y = b;
+    const struct unwind_stretch *x = a, *y = b;
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
 /* Writes the tables: .eh_frame_hdr, then .eh_frame. */
-static struct probe_unwind_file fill(uint8_t *file, uint8_t *header, const struct stretch *s,
+static struct probe_unwind_file fill(uint8_t *file, uint8_t *header, const struct unwind_stretch *s,
                                      size_t n)
 {
     static const uint8_t encodings[] = {1, RELATIVE_4, ABSOLUTE_4, TABLE_4};
     size_t pairs = HEADER_BYTES + n * PAIR_BYTES;
     uint8_t *frames = header + (pairs + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    struct output o = {header}, f = {frames};
+    struct unwind_output o = {header}, f = {frames};
     uint8_t *places = put_common(&f, false), *calls = put_common(&f, true);
     put_bytes(&o, encodings, sizeof encodings);
     put_32(&o, frames - o.at);
@@ -262,7 +264,7 @@ static struct probe_unwind_file fill(uint8_t *file, uint8_t *header, const struc
                                       .frame_bytes = (size_t)(f.at - frames)};
 }
 
-static void make(const struct stretch *s, size_t n)
+static void make(const struct unwind_stretch *s, size_t n)
 {
     size_t own = (sizeof(struct probe_unwind_table) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     size_t bytes =

@@ -367,11 +367,6 @@ int probes_prepare(struct rt_error *e)
     return 0;
 }
 
-bool probes_want_signal(int signo)
-{
-    return process.probes && signo == SIGTRAP;
-}
-
 static void patch(const struct probe_sites *s, bool alone)
 {
     uint64_t changed = 0;

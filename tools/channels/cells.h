@@ -16,7 +16,7 @@ struct cell {
     bool dirty, spoiled;
 };
 
-struct thread {
+struct channel_thread {
     enum emu_state state;
     int32_t processor;
     uint32_t tracked; /* a bit for each emu_track that is true now */
@@ -37,7 +37,7 @@ struct emu {
     const struct emu_channel *channels;
     uint32_t channel_count, thread_count, processor_count;
     struct emu_output output;
-    struct thread *threads;
+    struct channel_thread *threads;
     struct processor *processors;
     struct cell *cells; /* of threads, then of processors */
     bool *awake;        /* by channel: it has something to report */

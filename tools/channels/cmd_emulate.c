@@ -35,8 +35,8 @@ static int link_file(const struct replay_wishes *w, const struct rt_run *run)
     return TOOL_FAILURE;
 }
 
-static int write_channels(const struct replay_wishes *w, const struct rt_run *run, struct replay *r,
-                          const char *path)
+static int write_channels(const struct replay_wishes *w, const struct rt_run *run,
+                          struct event_replay *r, const char *path)
 {
     struct h5_found found;
     struct rt_error e = {{0}};
@@ -70,7 +70,7 @@ static int emulate_main(int argc, char **argv)
     static struct replay_wishes w;
     static char path[PATH_MAX];
     struct rt_run *run;
-    struct replay *replay;
+    struct event_replay *replay;
     int code;
     parts_enter();
     w = (struct replay_wishes){.command = "emulate", .wait = 10};

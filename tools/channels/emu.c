@@ -64,7 +64,7 @@ struct emu *emu_open(const struct emu_channel *channels, uint32_t channel_count,
         return NULL;
     }
     for (uint32_t i = 0; i < threads; i++)
-        m->threads[i] = (struct thread){.processor = -1, .tracked = tracks_of(EMU_UNKNOWN)};
+        m->threads[i] = (struct channel_thread){.processor = -1, .tracked = tracks_of(EMU_UNKNOWN)};
     for (size_t i = 0; i < cells; i++)
         m->cells[i].shown = NOTHING;
     for (uint32_t k = 0; k < channel_count; k++)
@@ -364,7 +364,7 @@ void emu_clear(struct emu *m, uint32_t thread, uint32_t channel, bool spoiled)
 
 static void join(struct emu *m, uint32_t thread, uint32_t by)
 {
-    const struct thread *t = &m->threads[thread];
+    const struct channel_thread *t = &m->threads[thread];
     if (t->processor < 0)
         return;
     struct processor *p = &m->processors[t->processor];
@@ -387,10 +387,10 @@ static void touch_processor(struct emu *m, int32_t processor)
 
 static void change(struct emu *m, uint32_t thread, enum emu_state state, int32_t processor)
 {
-    struct thread *t = &m->threads[thread];
+    struct channel_thread *t = &m->threads[thread];
     int32_t before = t->processor;
     join(m, thread, UINT32_MAX); /* UINT32_MAX: subtracts 1 */
-    *t = (struct thread){state, processor, tracks_of(state)};
+    *t = (struct channel_thread){state, processor, tracks_of(state)};
     join(m, thread, 1);
     for (uint32_t k = 0; k < m->channel_count; k++)
         if (m->awake[k] && m->channels[k].thread != EMU_ALWAYS)

@@ -16,7 +16,7 @@ int replay_no_memory(struct rt_error *e)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static int show_running(struct replay *r, int32_t processor, struct rt_error *e)
+static int show_running(struct event_replay *r, int32_t processor, struct rt_error *e)
 {
     if (processor < 0)
         return 0;
@@ -24,7 +24,7 @@ static int show_running(struct replay *r, int32_t processor, struct rt_error *e)
                              emu_running(r->emu, (uint32_t)processor), e);
 }
 
-int replay_moves(struct replay *r, uint32_t stream, int32_t processor, struct rt_error *e)
+int replay_moves(struct event_replay *r, uint32_t stream, int32_t processor, struct rt_error *e)
 {
     int32_t before = emu_thread_processor(r->emu, stream);
     if (processor == before)
@@ -37,7 +37,7 @@ int replay_moves(struct replay *r, uint32_t stream, int32_t processor, struct rt
     return rc == 0 ? emu_set(r->emu, stream, CHANNEL_OVNI_CPU, processor + 1, e) : rc;
 }
 
-static int is_now(struct replay *r, uint32_t stream, enum emu_state state, struct rt_error *e)
+static int is_now(struct event_replay *r, uint32_t stream, enum emu_state state, struct rt_error *e)
 {
     int rc = emu_thread_is(r->emu, stream, state, e);
     if (rc == 0)
@@ -45,7 +45,7 @@ static int is_now(struct replay *r, uint32_t stream, enum emu_state state, struc
     return rc == 0 ? show_running(r, emu_thread_processor(r->emu, stream), e) : rc;
 }
 
-static int begins(struct replay *r, uint32_t stream, struct rt_error *e)
+static int begins(struct event_replay *r, uint32_t stream, struct rt_error *e)
 {
     const struct replay_thread *t = &r->threads[stream];
     int rc = replay_moves(r, stream, r->rows[stream].bound, e);
@@ -59,7 +59,7 @@ static int begins(struct replay *r, uint32_t stream, struct rt_error *e)
     return rc == 0 ? mpi_show(r, stream, e) : rc;
 }
 
-static void clear(struct replay *r, uint32_t stream, uint32_t channel, bool spoiled)
+static void clear(struct event_replay *r, uint32_t stream, uint32_t channel, bool spoiled)
 {
     if (channel == CHANNEL_MPI_FUNCTION)
         r->rows[stream].calls = 0;
@@ -67,7 +67,7 @@ static void clear(struct replay *r, uint32_t stream, uint32_t channel, bool spoi
         emu_clear(r->emu, stream, channel, spoiled);
 }
 
-void replay_recorded(struct replay *r, uint32_t stream, bool recorded)
+void replay_recorded(struct event_replay *r, uint32_t stream, bool recorded)
 {
     r->rows[stream].in_window = recorded;
     for (uint32_t k = 0; k < CHANNEL_COUNT; k++)
@@ -75,7 +75,7 @@ void replay_recorded(struct replay *r, uint32_t stream, bool recorded)
             emu_rest(r->emu, stream, k, recorded ? 0 : EMU_NOT_RECORDED);
 }
 
-void replay_settle(struct replay *r, uint32_t stream, bool spoiled)
+void replay_settle(struct event_replay *r, uint32_t stream, bool spoiled)
 {
     for (uint32_t k = 0; k < CHANNEL_COUNT; k++)
         if (r->emu_channels[k].kind == EMU_STACK && emu_is_awake(r->emu, k))
@@ -84,7 +84,7 @@ void replay_settle(struct replay *r, uint32_t stream, bool spoiled)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static const struct model_rule *rule_of(const struct replay *r, uint32_t code)
+static const struct model_rule *rule_of(const struct event_replay *r, uint32_t code)
 {
     for (uint32_t i = r->rule_of[code & 0xffff]; i != 0 && i <= model_rule_count; i++) {
         const struct model_rule *rule = &model_rules[i - 1];
@@ -94,7 +94,7 @@ static const struct model_rule *rule_of(const struct replay *r, uint32_t code)
     return NULL;
 }
 
-static int obey(struct replay *r, const struct model_rule *rule, const struct emu_record *rec,
+static int obey(struct event_replay *r, const struct model_rule *rule, const struct emu_record *rec,
                 struct rt_error *e)
 {
     int64_t value = 0;
@@ -118,7 +118,7 @@ static int obey(struct replay *r, const struct model_rule *rule, const struct em
 }
 
 /* Prefixes the message with the place of the event. */
-static void explain(const struct replay *r, const struct emu_record *rec, int64_t time,
+static void explain(const struct event_replay *r, const struct emu_record *rec, int64_t time,
                     struct rt_error *e)
 {
     const struct emu_stream *s = &r->all[rec->stream];
@@ -129,7 +129,7 @@ static void explain(const struct replay *r, const struct emu_record *rec, int64_
         info->rank, s->number, rec->row, info->file, name, label, (double)time * 1e-9);
 }
 
-static int take_rule(struct replay *r, const struct emu_record *rec, int64_t time,
+static int take_rule(struct event_replay *r, const struct emu_record *rec, int64_t time,
                      struct rt_error *e)
 {
     const struct model_rule *rule = rule_of(r, rec->event.code);
@@ -148,7 +148,8 @@ static int take_rule(struct replay *r, const struct emu_record *rec, int64_t tim
     return 0;
 }
 
-static int take(struct replay *r, const struct emu_record *rec, int64_t time, struct rt_error *e)
+static int take(struct event_replay *r, const struct emu_record *rec, int64_t time,
+                struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];
     int rc = 0;
@@ -172,7 +173,7 @@ static int take(struct replay *r, const struct emu_record *rec, int64_t time, st
 static void shows(void *context, bool processor, uint32_t row, uint32_t channel, int64_t time,
                   int64_t value)
 {
-    struct replay *r = context;
+    struct event_replay *r = context;
     r->told[channel] = true;
     if (!r->used[channel])
         r->used[channel] = value != 0 && value != EMU_BAD && value != EMU_TOO_MANY_THREADS &&
@@ -189,13 +190,13 @@ static int64_t realtime_of(const struct rt_rank *rank, int64_t ns)
     return (int64_t)c->realtime_ns + ns - rt_rank_ns(rank, c->ticks);
 }
 
-static int end(struct replay *r, struct rt_error *e)
+static int end(struct event_replay *r, struct rt_error *e)
 {
     return r->options.policy == EMU_LINT ? emu_end(r->emu, e) : 0;
 }
 
 /* Begins all gaps that start before `ns`. Events at the time when a gap starts precede it. */
-static int begin_gaps(struct replay *r, int64_t ns, struct rt_error *e)
+static int begin_gaps(struct event_replay *r, int64_t ns, struct rt_error *e)
 {
     int rc = 0;
     for (; rc == 0 && r->next_gap < r->gap_count && r->gaps[r->next_gap].ns < ns; r->next_gap++) {
@@ -207,7 +208,7 @@ static int begin_gaps(struct replay *r, int64_t ns, struct rt_error *e)
     return rc;
 }
 
-int replay_run(struct replay *r, const struct replay_sink *sink, struct replay_found *found,
+int replay_run(struct event_replay *r, const struct replay_sink *sink, struct replay_found *found,
                struct rt_error *e)
 {
     struct emu_record rec;
@@ -247,13 +248,13 @@ int replay_run(struct replay *r, const struct replay_sink *sink, struct replay_f
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void number_rules(struct replay *r)
+static void number_rules(struct event_replay *r)
 {
     for (uint32_t i = model_rule_count; i-- > 0;)
         r->rule_of[model_rules[i].code & 0xffff] = (uint16_t)(i + 1);
 }
 
-static int open_emu(struct replay *r, struct rt_error *e)
+static int open_emu(struct event_replay *r, struct rt_error *e)
 {
     models_channels(r->channels);
     for (uint32_t k = 0; k < CHANNEL_COUNT; k++) {
@@ -268,10 +269,10 @@ static int open_emu(struct replay *r, struct rt_error *e)
     return r->functions != NULL && r->emu != NULL ? 0 : replay_no_memory(e);
 }
 
-int replay_open(struct replay **replay, const struct rt_run *run,
+int replay_open(struct event_replay **replay, const struct rt_run *run,
                 const struct replay_options *options, struct rt_error *e)
 {
-    struct replay *r = calloc(1, sizeof *r);
+    struct event_replay *r = calloc(1, sizeof *r);
     *replay = NULL;
     if (r == NULL)
         return replay_no_memory(e);
@@ -293,7 +294,7 @@ int replay_open(struct replay **replay, const struct rt_run *run,
     return 0;
 }
 
-void replay_close(struct replay *r)
+void replay_close(struct event_replay *r)
 {
     if (r == NULL)
         return;
@@ -321,36 +322,36 @@ void replay_close(struct replay *r)
 
 /* --- queries ---------------------------------------------------------------------------------- */
 
-const struct replay_thread *replay_threads(const struct replay *r, uint32_t *count)
+const struct replay_thread *replay_threads(const struct event_replay *r, uint32_t *count)
 {
     *count = r->thread_count;
     return r->threads;
 }
 
-const struct replay_processor *replay_processors(const struct replay *r, uint32_t *count)
+const struct replay_processor *replay_processors(const struct event_replay *r, uint32_t *count)
 {
     *count = r->processor_count;
     return r->processors;
 }
 
-uint32_t replay_file_count(const struct replay *r)
+uint32_t replay_file_count(const struct event_replay *r)
 {
     return r->file_count;
 }
 
-const char *const *replay_nodes(const struct replay *r, uint32_t *count)
+const char *const *replay_nodes(const struct event_replay *r, uint32_t *count)
 {
     *count = r->node_count;
     return r->nodes;
 }
 
-uint32_t replay_channel_count(const struct replay *r)
+uint32_t replay_channel_count(const struct event_replay *r)
 {
     (void)r;
     return CHANNEL_COUNT;
 }
 
-struct replay_channel replay_channel(const struct replay *r, uint32_t channel)
+struct replay_channel replay_channel(const struct event_replay *r, uint32_t channel)
 {
     const struct model_channel *c = &r->channels[channel];
     return (struct replay_channel){.name = c->name,
@@ -364,23 +365,23 @@ struct replay_channel replay_channel(const struct replay *r, uint32_t channel)
                                    .kind = r->emu_channels[channel].kind};
 }
 
-struct emu_streams *replay_streams(const struct replay *r)
+struct emu_streams *replay_streams(const struct event_replay *r)
 {
     return r->streams;
 }
 
-uint64_t replay_event_count(const struct replay *r)
+uint64_t replay_event_count(const struct event_replay *r)
 {
     return r->events;
 }
 
-int64_t replay_origin(const struct replay *r, int64_t *realtime_ns)
+int64_t replay_origin(const struct event_replay *r, int64_t *realtime_ns)
 {
     *realtime_ns = r->realtime;
     return r->origin;
 }
 
-static int64_t last_label(const struct replay *r, uint32_t channel)
+static int64_t last_label(const struct event_replay *r, uint32_t channel)
 {
     const struct labels *l = r->channels[channel].labels;
     if (l == NULL)
@@ -388,7 +389,7 @@ static int64_t last_label(const struct replay *r, uint32_t channel)
     return l->known != NULL ? l->known(r, channel) : l->last;
 }
 
-void replay_labels(const struct replay *r, uint32_t channel,
+void replay_labels(const struct event_replay *r, uint32_t channel,
                    void (*label)(void *context, int64_t value, const char *text), void *context)
 {
     const struct model_channel *c = &r->channels[channel];

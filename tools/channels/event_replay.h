@@ -73,34 +73,34 @@ struct replay_found {
     int64_t end;    /* time of the last event */
 };
 
-struct replay;
+struct event_replay;
 
 /* Opens a replay; the run must outlive it. EMU_STRICT and EMU_LINT refuse files of killed
  * processes, files that are not closed and files with lost events; *e has all causes. */
-RT_MUST_CHECK int replay_open(struct replay **replay, const struct rt_run *run,
+RT_MUST_CHECK int replay_open(struct event_replay **replay, const struct rt_run *run,
                               const struct replay_options *options, struct rt_error *e);
-void replay_close(struct replay *r);
+void replay_close(struct event_replay *r);
 
-const struct replay_thread *replay_threads(const struct replay *r, uint32_t *count);
-const struct replay_processor *replay_processors(const struct replay *r, uint32_t *count);
-uint32_t replay_file_count(const struct replay *r);
+const struct replay_thread *replay_threads(const struct event_replay *r, uint32_t *count);
+const struct replay_processor *replay_processors(const struct event_replay *r, uint32_t *count);
+uint32_t replay_file_count(const struct event_replay *r);
 /* Returns the host names. */
-const char *const *replay_nodes(const struct replay *r, uint32_t *count);
-uint32_t replay_channel_count(const struct replay *r);
-struct replay_channel replay_channel(const struct replay *r, uint32_t channel);
-struct emu_streams *replay_streams(const struct replay *r);
-uint64_t replay_event_count(const struct replay *r);
+const char *const *replay_nodes(const struct event_replay *r, uint32_t *count);
+uint32_t replay_channel_count(const struct event_replay *r);
+struct replay_channel replay_channel(const struct event_replay *r, uint32_t channel);
+struct emu_streams *replay_streams(const struct event_replay *r);
+uint64_t replay_event_count(const struct event_replay *r);
 /* Returns the origin in CLOCK_MONOTONIC of rank 0's node, and sets *realtime_ns to the origin since
  * 1970 (0: unknown). Valid once the replay has begun. */
-int64_t replay_origin(const struct replay *r, int64_t *realtime_ns);
+int64_t replay_origin(const struct event_replay *r, int64_t *realtime_ns);
 
 /* Runs the replay; may be called once. */
-RT_MUST_CHECK int replay_run(struct replay *r, const struct replay_sink *sink,
+RT_MUST_CHECK int replay_run(struct event_replay *r, const struct replay_sink *sink,
                              struct replay_found *found, struct rt_error *e);
 
 /* Passes the texts of a channel's values to `label`, in the order of values; only those known so
  * far. */
-void replay_labels(const struct replay *r, uint32_t channel,
+void replay_labels(const struct event_replay *r, uint32_t channel,
                    void (*label)(void *context, int64_t value, const char *text), void *context);
 
 #endif

@@ -12,12 +12,12 @@
 #include <string.h>
 
 /* A known address of a process; number 0: free. */
-struct known {
+struct known_function {
     uint64_t address;
     uint32_t file, generation, number;
 };
 
-struct file {
+struct image_file {
     const struct rt_rank *rank;
     uint32_t generation; /* number of image loads so far */
 };
@@ -26,9 +26,9 @@ struct emu_functions {
     struct addresses addresses;
     struct names names;
     uint32_t *file_of; /* by stream */
-    struct file *files;
+    struct image_file *files;
     uint32_t file_count, begun; /* begun: 1 + the file that `addresses` is set to */
-    struct known *table;
+    struct known_function *table;
     size_t table_size, known_count;
 };
 
@@ -71,7 +71,8 @@ void emu_functions_close(struct emu_functions *f)
     free(f);
 }
 
-static struct known *slot_of(const struct emu_functions *f, uint32_t file, uint64_t address)
+static struct known_function *slot_of(const struct emu_functions *f, uint32_t file,
+                                      uint64_t address)
 {
     uint64_t h = (address ^ (uint64_t)file << 48) * UINT64_C(0x9e3779b97f4a7c15);
     size_t mask = f->table_size - 1, at = (h >> 20) & mask;
@@ -84,7 +85,8 @@ static struct known *slot_of(const struct emu_functions *f, uint32_t file, uint6
 static int grow(struct emu_functions *f, struct rt_error *e)
 {
     size_t before = f->table_size;
-    struct known *old = f->table, *table = calloc(before != 0 ? 2 * before : 256, sizeof *table);
+    struct known_function *old = f->table,
+                          *table = calloc(before != 0 ? 2 * before : 256, sizeof *table);
     if (table == NULL)
         return no_memory(e);
     f->table = table;
@@ -127,13 +129,13 @@ int emu_functions_find(struct emu_functions *f, uint32_t stream, uint64_t addres
     uint32_t file = f->file_of[stream];
     if (2 * f->known_count >= f->table_size && grow(f, e) != 0)
         return -ENOMEM;
-    struct known *k = slot_of(f, file, address);
+    struct known_function *k = slot_of(f, file, address);
     if (k->number == 0 || k->generation != f->files[file].generation) {
         int rc = look_up(f, file, address, clock, number, e);
         if (rc != 0)
             return rc;
         f->known_count += k->number == 0;
-        *k = (struct known){address, file, f->files[file].generation, *number};
+        *k = (struct known_function){address, file, f->files[file].generation, *number};
     }
     *number = k->number;
     return 0;

@@ -18,7 +18,8 @@ static bool may_have_gaps(const struct rt_rank *rank)
     return lost;
 }
 
-static int add(struct replay *r, uint32_t stream, const struct rt_event *ev, struct rt_error *e)
+static int add(struct event_replay *r, uint32_t stream, const struct rt_event *ev,
+               struct rt_error *e)
 {
     const struct rt_rank *rank = r->all[stream].rank;
     int64_t to = rt_rank_ns(rank, ev->clock),
@@ -34,7 +35,7 @@ static int add(struct replay *r, uint32_t stream, const struct rt_event *ev, str
 }
 
 /* Finds the gaps in the file whose first stream is `first`. */
-static int look(struct replay *r, uint32_t first, struct rt_event *block, struct rt_error *e)
+static int look(struct event_replay *r, uint32_t first, struct rt_event *block, struct rt_error *e)
 {
     uint64_t row = 0;
     size_t got = 1;
@@ -62,7 +63,7 @@ static int by_time(const void *a, const void *b)
     return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
-int replay_find_gaps(struct replay *r, struct rt_error *e)
+int replay_find_gaps(struct event_replay *r, struct rt_error *e)
 {
     struct rt_event *block = NULL;
     int rc = 0;
@@ -81,7 +82,7 @@ int replay_find_gaps(struct replay *r, struct rt_error *e)
 
 /* Clears the channels that hold a value until the next: events in the gap may have changed it.
  * Numbers become 0, since EMU_BAD may be a real number. */
-static void forget(struct replay *r, uint32_t stream)
+static void forget(struct event_replay *r, uint32_t stream)
 {
     for (uint32_t k = CHANNEL_REGION_PCONTROL; k < CHANNEL_COUNT; k++) {
         bool number = k >= CHANNEL_PMU_WINDOW && k <= CHANNEL_PMU_STATS_LAST;
@@ -90,7 +91,8 @@ static void forget(struct replay *r, uint32_t stream)
     }
 }
 
-static int lose(struct replay *r, uint32_t stream, enum row_activity activity, struct rt_error *e)
+static int lose(struct event_replay *r, uint32_t stream, enum row_activity activity,
+                struct rt_error *e)
 {
     r->rows[stream].activity = activity;
     r->rows[stream].has_lost = true;
@@ -99,7 +101,7 @@ static int lose(struct replay *r, uint32_t stream, enum row_activity activity, s
     return mpi_show(r, stream, e);
 }
 
-int replay_gap_begins(struct replay *r, const struct replay_gap *g, struct rt_error *e)
+int replay_gap_begins(struct event_replay *r, const struct replay_gap *g, struct rt_error *e)
 {
     struct replay_row *row = &r->rows[g->stream];
     if (emu_thread_state(r->emu, g->stream) == EMU_UNKNOWN)
@@ -111,7 +113,7 @@ int replay_gap_begins(struct replay *r, const struct replay_gap *g, struct rt_er
     return rc;
 }
 
-int replay_gap_ends(struct replay *r, const struct emu_record *rec, struct rt_error *e)
+int replay_gap_ends(struct event_replay *r, const struct emu_record *rec, struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];
     replay_recorded(r, rec->stream, rec->event.window >= 0);

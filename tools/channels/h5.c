@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct h5 {
-    struct replay *replay;
+    struct event_replay *replay;
     struct rt_channels *file;
     const char **names; /* names of channels */
     struct h5_found *found;
@@ -202,7 +202,7 @@ static int name_channels(struct h5 *h, struct rt_error *e)
     return 0;
 }
 
-int h5_write(struct replay *r, const struct replay_options *options, const char *path,
+int h5_write(struct event_replay *r, const struct replay_options *options, const char *path,
              struct h5_found *found, struct rt_error *e)
 {
     struct h5 h = {.replay = r, .found = found};

@@ -14,7 +14,7 @@ struct h5_found {
 
 /* Runs the replay and writes the file at `path`, overwriting it. options: the same as the replay
  * was opened with. Returns 0; or -errno with the reason in *e, and then the file is gone. */
-RT_MUST_CHECK int h5_write(struct replay *r, const struct replay_options *options, const char *path,
-                           struct h5_found *found, struct rt_error *e);
+RT_MUST_CHECK int h5_write(struct event_replay *r, const struct replay_options *options,
+                           const char *path, struct h5_found *found, struct rt_error *e);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* Text of causes, one on each line. */
 struct causes {
-    const struct replay *r;
+    const struct event_replay *r;
     const struct rt_rank *rank;
     char text[1600];
     size_t n;
@@ -76,7 +76,7 @@ static void look_at(struct causes *c)
                 t->windows[i].ordinal, t->windows[i].thread);
 }
 
-int replay_check_files(const struct replay *r, const struct rt_run *run, struct rt_error *e)
+int replay_check_files(const struct event_replay *r, const struct rt_run *run, struct rt_error *e)
 {
     struct causes c = {.r = r};
     for (uint32_t i = 0; i < r->thread_count; i++) {

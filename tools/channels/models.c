@@ -26,7 +26,7 @@ const struct model_rule model_rules[] = {
 };
 const uint32_t model_rule_count = sizeof model_rules / sizeof model_rules[0];
 
-struct group {
+struct model_group {
     uint32_t first, many;
     const char *name, *title;
     struct emu_channel channel; /* without its texts */
@@ -34,7 +34,7 @@ struct group {
     const struct labels *labels;
 };
 
-static const struct group groups[] = {
+static const struct model_group groups[] = {
 #define EVENT(...)
 #define CHANNEL(number, name, title, ...) CHANNELS(number, 1, name, title, __VA_ARGS__)
 #define CHANNELS(number, many, text, caption, its_kind, of_thread, on, of_processor, again, quiet, \
@@ -65,7 +65,7 @@ bool model_is_unrecorded(const struct model_channel *c)
 void models_channels(struct model_channel *out)
 {
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        const struct group *g = &groups[i];
+        const struct model_group *g = &groups[i];
         for (uint32_t k = 0; k < g->many; k++) {
             struct model_channel *c = &out[g->first + k];
             *c = (struct model_channel){.channel = g->channel,

@@ -26,11 +26,12 @@ enum channel_number {
  * values become known with the run. */
 struct labels {
     int64_t last;
-    int64_t (*known)(const struct replay *r, uint32_t channel);
+    int64_t (*known)(const struct event_replay *r, uint32_t channel);
     /* For stacks that are recorded in windows only: the text of EMU_NOT_RECORDED, which they show
      * outside of windows. NULL: they show 0 there. */
     const char *unrecorded;
-    const char *(*text)(const struct replay *r, uint32_t channel, int64_t value, char room[64]);
+    const char *(*text)(const struct event_replay *r, uint32_t channel, int64_t value,
+                        char room[64]);
 };
 
 enum model_action {
@@ -44,7 +45,7 @@ enum model_action {
 };
 
 /* Sets *value for the event's action; for ACTION_CALL, does everything. */
-typedef int model_hook(struct replay *r, const struct emu_record *rec, int64_t *value,
+typedef int model_hook(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                        struct rt_error *e);
 
 struct model_rule {
@@ -118,7 +119,7 @@ struct mark_label {
     uint32_t text; /* number in replay.marks */
 };
 
-struct replay {
+struct event_replay {
     struct emu *emu;
     struct emu_streams *streams;
     const struct emu_stream *all;
@@ -154,39 +155,39 @@ extern const struct labels labels_of_states, labels_of_processors, labels_of_flu
 /* Returns the value of mpi.activity during a call of this function (0 to 767). In mpi/model.c. */
 int64_t mpi_activity(uint32_t function);
 /* Shows the innermost MPI call of a thread, or that there is none: mpi/model.c. */
-RT_MUST_CHECK int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e);
+RT_MUST_CHECK int mpi_show(struct event_replay *r, uint32_t stream, struct rt_error *e);
 
-static inline const struct rt_rank *replay_rank_of(const struct replay *r,
+static inline const struct rt_rank *replay_rank_of(const struct event_replay *r,
                                                    const struct emu_record *rec)
 {
     return r->all[rec->stream].rank;
 }
 /* Empties all stacks of a thread, as its window is over. spoiled: the real contents are not
  * known. */
-void replay_settle(struct replay *r, uint32_t stream, bool spoiled);
+void replay_settle(struct event_replay *r, uint32_t stream, bool spoiled);
 /* Notes that a window of the thread begins (recorded) or ends. Outside of windows, its channels
  * show EMU_NOT_RECORDED. */
-void replay_recorded(struct replay *r, uint32_t stream, bool recorded);
+void replay_recorded(struct event_replay *r, uint32_t stream, bool recorded);
 /* Moves a thread to a processor row. */
-RT_MUST_CHECK int replay_moves(struct replay *r, uint32_t stream, int32_t processor,
+RT_MUST_CHECK int replay_moves(struct event_replay *r, uint32_t stream, int32_t processor,
                                struct rt_error *e);
 RT_MUST_CHECK int replay_no_memory(struct rt_error *e);
 
 /* rows.c: finds threads, nodes and processors of the run. */
-RT_MUST_CHECK int replay_make_rows(struct replay *r, struct rt_error *e);
+RT_MUST_CHECK int replay_make_rows(struct event_replay *r, struct rt_error *e);
 /* Returns the row of a processor of a node, or of the node's virtual one if it has no such
  * processor. */
-int32_t replay_processor_row(const struct replay *r, uint32_t node, int32_t number);
+int32_t replay_processor_row(const struct event_replay *r, uint32_t node, int32_t number);
 /* gaps.c. replay_find_gaps() finds all gaps of the run. replay_gap_begins(): from here on, channels
  * of the gap's thread show EMU_BAD, or 0 if EMU_BAD may be a real number. replay_gap_ends() takes
  * the event that marks the end of a gap. */
-RT_MUST_CHECK int replay_find_gaps(struct replay *r, struct rt_error *e);
-RT_MUST_CHECK int replay_gap_begins(struct replay *r, const struct replay_gap *g,
+RT_MUST_CHECK int replay_find_gaps(struct event_replay *r, struct rt_error *e);
+RT_MUST_CHECK int replay_gap_begins(struct event_replay *r, const struct replay_gap *g,
                                     struct rt_error *e);
-RT_MUST_CHECK int replay_gap_ends(struct replay *r, const struct emu_record *rec,
+RT_MUST_CHECK int replay_gap_ends(struct event_replay *r, const struct emu_record *rec,
                                   struct rt_error *e);
 /* health.c: checks what files report about themselves. */
-RT_MUST_CHECK int replay_check_files(const struct replay *r, const struct rt_run *run,
+RT_MUST_CHECK int replay_check_files(const struct event_replay *r, const struct rt_run *run,
                                      struct rt_error *e);
 
 #endif

@@ -78,7 +78,7 @@ int replay_take_option(void *wishes, const struct arguments *a)
 }
 
 int replay_begin(const struct replay_wishes *w, const char *out, const char *ending,
-                 struct rt_run **run, struct replay **replay)
+                 struct rt_run **run, struct event_replay **replay)
 {
     static char name[PATH_MAX];
     struct rt_error e = {{0}};

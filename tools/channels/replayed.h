@@ -21,7 +21,7 @@ int replay_take_option(void *wishes, const struct arguments *a);
  * or if that is NULL, the run's name with `ending` (tools/streams/joint_processes.h). Returns
  * TOOL_OK, or prints a message and returns the command's exit code. */
 int replay_begin(const struct replay_wishes *w, const char *out, const char *ending,
-                 struct rt_run **run, struct replay **replay);
+                 struct rt_run **run, struct event_replay **replay);
 
 /* Print a warning about an event that is not right, or a file that cannot be read. */
 void replay_tell(const char *text);

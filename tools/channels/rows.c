@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add_node(struct replay *r, const char *host, uint32_t *node, struct rt_error *e)
+static int add_node(struct event_replay *r, const char *host, uint32_t *node, struct rt_error *e)
 {
     for (*node = 0; *node < r->node_count; ++*node)
         if (strcmp(r->nodes[*node], host) == 0)
@@ -18,7 +18,7 @@ static int add_node(struct replay *r, const char *host, uint32_t *node, struct r
     return 0;
 }
 
-static int make_threads(struct replay *r, struct rt_error *e)
+static int make_threads(struct event_replay *r, struct rt_error *e)
 {
     r->all = emu_streams_all(r->streams, &r->thread_count);
     r->threads = calloc(r->thread_count + 1u, sizeof *r->threads);
@@ -74,7 +74,8 @@ static int add_list(struct set *s, const char *list, struct rt_error *e)
     return 0;
 }
 
-static int add_processors(struct replay *r, uint32_t node, const struct set *s, struct rt_error *e)
+static int add_processors(struct event_replay *r, uint32_t node, const struct set *s,
+                          struct rt_error *e)
 {
     uint32_t n = r->processor_count;
     struct replay_processor *p = realloc(r->processors, (n + s->size + 1u) * sizeof *p);
@@ -91,7 +92,7 @@ static int add_processors(struct replay *r, uint32_t node, const struct set *s, 
 }
 
 /* Finds the processors that any process of the node could run on when it began. */
-static int make_processors(struct replay *r, struct rt_error *e)
+static int make_processors(struct event_replay *r, struct rt_error *e)
 {
     r->first_processor = calloc(r->node_count + 1u, sizeof *r->first_processor);
     int rc = r->first_processor != NULL ? 0 : replay_no_memory(e);
@@ -110,7 +111,7 @@ static int make_processors(struct replay *r, struct rt_error *e)
     return rc;
 }
 
-int32_t replay_processor_row(const struct replay *r, uint32_t node, int32_t number)
+int32_t replay_processor_row(const struct event_replay *r, uint32_t node, int32_t number)
 {
     int32_t low = r->first_processor[node], high = r->first_processor[node + 1] - 1, last = high;
     while (low < high) {
@@ -125,7 +126,7 @@ int32_t replay_processor_row(const struct replay *r, uint32_t node, int32_t numb
 
 /* Returns the row of the only processor that the thread's process could run on; if there were
  * several, the row of the virtual one. */
-static int32_t bound_to(const struct replay *r, const struct replay_thread *t)
+static int32_t bound_to(const struct event_replay *r, const struct replay_thread *t)
 {
     const char *list = rt_rank_metadata(t->rank, "affinity");
     char *end;
@@ -134,7 +135,7 @@ static int32_t bound_to(const struct replay *r, const struct replay_thread *t)
                                 list != NULL && end != list && *end == '\0' ? (int32_t)one : -1);
 }
 
-int replay_make_rows(struct replay *r, struct rt_error *e)
+int replay_make_rows(struct event_replay *r, struct rt_error *e)
 {
     int rc = make_threads(r, e);
     if (rc == 0)

@@ -25,7 +25,7 @@ struct passing {
     unsigned lost_enters;
 };
 
-struct pass {
+struct check_pass {
     struct check *check;
     struct rt_rank *rank;
     struct passing *threads;
@@ -34,7 +34,7 @@ struct pass {
     uint64_t opens, closes, fired;
 };
 
-static struct passing *thread_of(struct pass *p, int32_t tid)
+static struct passing *thread_of(struct check_pass *p, int32_t tid)
 {
     for (size_t i = 0; i < p->thread_count; i++)
         if (p->threads[i].thread == tid)
@@ -48,7 +48,7 @@ static struct passing *thread_of(struct pass *p, int32_t tid)
     return more;
 }
 
-static void check_code(struct pass *p, uint32_t code, uint64_t row)
+static void check_code(struct check_pass *p, uint32_t code, uint64_t row)
 {
     uint32_t *slot = &p->known[(code ^ code >> 8 ^ code >> 16) & 0xff];
     if (*slot == code)
@@ -60,7 +60,7 @@ static void check_code(struct pass *p, uint32_t code, uint64_t row)
                         row, code);
 }
 
-static void check_strings(struct pass *p, const struct rt_event *ev, uint64_t row)
+static void check_strings(struct check_pass *p, const struct rt_event *ev, uint64_t row)
 {
     uint64_t id = 0;
     if (ev->code == EV_REGION_BEGIN || ev->code == EV_REGION_END || ev->code == EV_EXEC ||
@@ -78,7 +78,8 @@ static void check_strings(struct pass *p, const struct rt_event *ev, uint64_t ro
 
 /* Checks that enters and leaves match. At a gap (an edge of a window, dropped events) no call is
  * open any more. */
-static void check_pairs(struct pass *p, struct passing *t, const struct rt_event *ev, uint64_t row)
+static void check_pairs(struct check_pass *p, struct passing *t, const struct rt_event *ev,
+                        uint64_t row)
 {
     if (ev->code == EV_DROPPED) {
         t->depth = 0;
@@ -109,7 +110,8 @@ static void check_pairs(struct pass *p, struct passing *t, const struct rt_event
     }
 }
 
-static void check_edges(struct pass *p, struct passing *t, const struct rt_event *ev, uint64_t row)
+static void check_edges(struct check_pass *p, struct passing *t, const struct rt_event *ev,
+                        uint64_t row)
 {
     int32_t ordinal = (int32_t)EVENT_GET(ev, EV_WINDOW_OPEN, ordinal);
     if (ev->code == EV_WINDOW_OPEN) {
@@ -132,7 +134,7 @@ static void check_edges(struct pass *p, struct passing *t, const struct rt_event
     p->fired += ev->code == EV_FIRED;
 }
 
-static int check_event(struct pass *p, const struct rt_event *ev, uint64_t row)
+static int check_event(struct check_pass *p, const struct rt_event *ev, uint64_t row)
 {
     struct passing *t = thread_of(p, ev->thread);
     if (t == NULL)
@@ -152,7 +154,7 @@ static int check_event(struct pass *p, const struct rt_event *ev, uint64_t row)
 }
 
 /* Checks that no call is open at the end of a rank that was not killed. */
-static void check_ends(struct pass *p, const struct rt_rank_info *info)
+static void check_ends(struct check_pass *p, const struct rt_rank_info *info)
 {
     bool orderly = strcmp(info->end_reason, "finished") == 0;
     for (size_t i = 0; i < p->thread_count && orderly; i++)
@@ -165,7 +167,7 @@ static void check_ends(struct pass *p, const struct rt_rank_info *info)
 /* Checks that all events that a thread handed over have arrived, or are accounted for. /losses has
  * the events for which the file had no room (its size limit, a full disk), except records of waits
  * and drops, which the thread's row counts. */
-static void check_handed_over(struct pass *p, const struct rt_thread *row, uint64_t seen,
+static void check_handed_over(struct check_pass *p, const struct rt_thread *row, uint64_t seen,
                               bool orderly)
 {
     const struct rt_rank_tables *t = rt_rank_tables(p->rank);
@@ -190,7 +192,7 @@ static void check_handed_over(struct pass *p, const struct rt_thread *row, uint6
                         unstored ? " or are counted as lost" : "");
 }
 
-static void check_counts(struct pass *p, uint64_t rows)
+static void check_counts(struct check_pass *p, uint64_t rows)
 {
     const struct rt_rank_info *info = rt_rank_info(p->rank);
     const struct rt_rank_tables *t = rt_rank_tables(p->rank);
@@ -240,7 +242,8 @@ static void check_counts(struct pass *p, uint64_t rows)
 }
 
 /* Checks that the rows to which /windows and /fired point are the right events. */
-static void check_pointed(struct pass *p, const struct rt_event *block, uint64_t first, size_t got)
+static void check_pointed(struct check_pass *p, const struct rt_event *block, uint64_t first,
+                          size_t got)
 {
     const struct rt_rank_tables *t = rt_rank_tables(p->rank);
     for (size_t i = 0; i < t->window_count; i++) {
@@ -280,7 +283,7 @@ static void check_pointed(struct pass *p, const struct rt_event *block, uint64_t
 
 int check_events(struct check *c, struct rt_rank *rank, struct rt_error *e)
 {
-    struct pass p = {.check = c, .rank = rank};
+    struct check_pass p = {.check = c, .rank = rank};
     struct rt_event *block = calloc(BLOCK_ROWS, sizeof *block);
     int rc = block != NULL ? 0 : -ENOMEM;
     uint64_t row = 0;

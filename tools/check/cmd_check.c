@@ -102,7 +102,7 @@ static int check_run(const struct rt_run *run, bool allow_live, const struct win
     return TOOL_FAILURE;
 }
 
-struct wishes {
+struct check_wishes {
     bool live;
     struct window_span windows;
     uint64_t wait;
@@ -110,7 +110,7 @@ struct wishes {
 
 static int take_option(void *wishes, const struct arguments *a)
 {
-    struct wishes *w = wishes;
+    struct check_wishes *w = wishes;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "live") == 0) {
@@ -129,7 +129,7 @@ static int take_option(void *wishes, const struct arguments *a)
 static int check_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_check, .count = argc, .words = argv, .next = 1};
-    struct wishes w = {.wait = 30};
+    struct check_wishes w = {.wait = 30};
     const char *path;
     int code;
     if (!arguments_one_folder(&a, take_option, &w, "DIR", &path, &code))

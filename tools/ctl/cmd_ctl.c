@@ -12,7 +12,7 @@
 
 #define TARGETS 4096
 
-struct wishes {
+struct ctl_wishes {
     const char *dir;
     struct ctl_question question;
     bool json;
@@ -39,7 +39,7 @@ static int by_rank(const void *a, const void *b)
     return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static int find_targets(const struct wishes *w, struct ctl_target **out, size_t *count)
+static int find_targets(const struct ctl_wishes *w, struct ctl_target **out, size_t *count)
 {
     char path[PATH_MAX];
     *count = 0;
@@ -89,7 +89,7 @@ static void print_words(const struct ctl_target *t)
 }
 
 /* Prints which ranks did not carry out the request, and what the user can do. */
-static void print_failures(const struct wishes *w, const struct ctl_target *t, size_t count,
+static void print_failures(const struct ctl_wishes *w, const struct ctl_target *t, size_t count,
                            size_t failed)
 {
     char list[256] = "";
@@ -112,7 +112,7 @@ static void print_failures(const struct wishes *w, const struct ctl_target *t, s
                       : "; it does no harm to ask again");
 }
 
-static int print_answers(const struct wishes *w, const struct ctl_target *t, size_t count)
+static int print_answers(const struct ctl_wishes *w, const struct ctl_target *t, size_t count)
 {
     size_t good = 0;
     for (size_t i = 0; i < count; i++) {
@@ -130,7 +130,7 @@ static int print_answers(const struct wishes *w, const struct ctl_target *t, siz
     return output_finish("ctl", good == count ? TOOL_OK : TOOL_FAILURE);
 }
 
-static int take_option(struct wishes *w, const struct arguments *a)
+static int take_option(struct ctl_wishes *w, const struct arguments *a)
 {
     struct rt_error e = {{0}};
     const char *name = a->option->name;
@@ -155,10 +155,10 @@ static int take_option(struct wishes *w, const struct arguments *a)
     return TOOL_USAGE;
 }
 
-static int read_wishes(struct wishes *w, int argc, char **argv)
+static int read_wishes(struct ctl_wishes *w, int argc, char **argv)
 {
     struct arguments a = {.command = &command_ctl, .count = argc, .words = argv, .next = 1};
-    *w = (struct wishes){.question.wait_s = 10};
+    *w = (struct ctl_wishes){.question.wait_s = 10};
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
             return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
@@ -194,7 +194,7 @@ static int read_wishes(struct wishes *w, int argc, char **argv)
 
 static int ctl_main(int argc, char **argv)
 {
-    struct wishes w;
+    struct ctl_wishes w;
     struct ctl_target *targets = NULL;
     size_t count = 0;
     int code = read_wishes(&w, argc, argv);

@@ -19,7 +19,7 @@
 
 #define PAUSE_MS 50 /* between looks at answer files, and between repetitions */
 
-struct request {
+struct ctl_request {
     const char *dir;
     uint64_t id;
     char text[96];
@@ -31,13 +31,13 @@ bool ctl_verb_is_legal(const char *verb)
            strcmp(verb, "status") == 0;
 }
 
-static bool file_path(char out[PATH_MAX], const struct request *r, const struct ctl_target *t,
+static bool file_path(char out[PATH_MAX], const struct ctl_request *r, const struct ctl_target *t,
                       const char *ending)
 {
     return snprintf(out, PATH_MAX, "%s/ctl/%s.%s", r->dir, t->name, ending) < PATH_MAX;
 }
 
-static void answer_path(char out[PATH_MAX], const struct request *r, const struct ctl_target *t)
+static void answer_path(char out[PATH_MAX], const struct ctl_request *r, const struct ctl_target *t)
 {
     char ending[32];
     (void)snprintf(ending, sizeof ending, "answer-%" PRIx64, r->id);
@@ -58,7 +58,7 @@ static void note_why(struct ctl_target *t, const char *what, const char *why)
     (void)snprintf(t->answer, sizeof t->answer, "%.400s: %.400s", what, why);
 }
 
-static void ask_by_socket(struct ctl_target *t, const struct request *r)
+static void ask_by_socket(struct ctl_target *t, const struct ctl_request *r)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t n = strlen(r->text);
@@ -78,7 +78,7 @@ static void ask_by_socket(struct ctl_target *t, const struct request *r)
 }
 
 /* A rank has one request file at a time: link() fails while another client's request is there. */
-static void ask_by_file(struct ctl_target *t, const struct request *r)
+static void ask_by_file(struct ctl_target *t, const struct ctl_request *r)
 {
     char ending[48], temporary[PATH_MAX], path[PATH_MAX];
     (void)snprintf(ending, sizeof ending, "ask-%" PRIx64, r->id);
@@ -97,7 +97,7 @@ static void ask_by_file(struct ctl_target *t, const struct request *r)
 }
 
 /* Removes the request file if it is ours. Another client's request stays. */
-static void withdraw_file(const struct ctl_target *t, const struct request *r)
+static void withdraw_file(const struct ctl_target *t, const struct ctl_request *r)
 {
     char path[PATH_MAX], text[sizeof r->text];
     if (!file_path(path, r, t, "request"))
@@ -148,7 +148,7 @@ static void take_by_socket(struct ctl_target *t)
     disconnect(t);
 }
 
-static void take_by_file(struct ctl_target *t, const struct request *r)
+static void take_by_file(struct ctl_target *t, const struct ctl_request *r)
 {
     char path[PATH_MAX];
     answer_path(path, r, t);
@@ -164,14 +164,14 @@ static void take_by_file(struct ctl_target *t, const struct request *r)
 
 /* Returns true if the process has ended: its writer has removed the .path file, and no answer will
  * come. */
-static bool has_ended(const struct ctl_target *t, const struct request *r)
+static bool has_ended(const struct ctl_target *t, const struct ctl_request *r)
 {
     char path[PATH_MAX];
     return !t->asked && file_path(path, r, t, "path") && access(path, F_OK) != 0 && errno == ENOENT;
 }
 
 /* Sends a request to each target that has none under way. Returns how many may still answer. */
-static size_t ask_rest(struct ctl_target *t, size_t count, const struct request *r)
+static size_t ask_rest(struct ctl_target *t, size_t count, const struct ctl_request *r)
 {
     size_t waiting = 0;
     for (size_t i = 0; i < count; i++) {
@@ -189,7 +189,7 @@ static size_t ask_rest(struct ctl_target *t, size_t count, const struct request 
     return waiting;
 }
 
-static void take_answers(struct ctl_target *t, size_t count, const struct request *r,
+static void take_answers(struct ctl_target *t, size_t count, const struct ctl_request *r,
                          struct pollfd *fds)
 {
     bool again = false;
@@ -209,10 +209,10 @@ static void take_answers(struct ctl_target *t, size_t count, const struct reques
         (void)poll(NULL, 0, PAUSE_MS);
 }
 
-static void make_request(struct request *r, const char *dir, const struct ctl_question *q)
+static void make_request(struct ctl_request *r, const char *dir, const struct ctl_question *q)
 {
     char tid[32] = "";
-    *r = (struct request){.dir = dir};
+    *r = (struct ctl_request){.dir = dir};
     if (getrandom(&r->id, sizeof r->id, 0) != (ssize_t)sizeof r->id)
         r->id = clock_monotonic_ns() ^ (uint64_t)getpid() << 40;
     r->id |= 1; /* 0 means no id */
@@ -221,7 +221,7 @@ static void make_request(struct request *r, const char *dir, const struct ctl_qu
     (void)snprintf(r->text, sizeof r->text, "%s%s id %" PRIx64 "\n", q->verb, tid, r->id);
 }
 
-static void give_up(struct ctl_target *t, const struct request *r, uint64_t wait_s)
+static void give_up(struct ctl_target *t, const struct ctl_request *r, uint64_t wait_s)
 {
     char why[CTL_ANSWER_ROOM];
     bool ended = has_ended(t, r);
@@ -240,7 +240,7 @@ static void give_up(struct ctl_target *t, const struct request *r, uint64_t wait
 
 void ctl_ask(const char *dir, const struct ctl_question *q, struct ctl_target *t, size_t count)
 {
-    struct request r;
+    struct ctl_request r;
     struct utsname u;
     bool have_host = uname(&u) == 0;
     uint64_t limit = clock_monotonic_ns() + q->wait_s * 1000000000u;

@@ -129,13 +129,13 @@ static void look_program(const char *word, struct finding *f)
         look_loaded(p.executable, f);
 }
 
-struct output {
+struct doctor_output {
     struct json json;
     bool as_json;
     enum finding_level worst;
 };
 
-static void show(struct output *o, const char *name, const struct finding *f)
+static void show(struct doctor_output *o, const char *name, const struct finding *f)
 {
     o->worst = f->level > o->worst ? f->level : o->worst;
     if (!o->as_json) {
@@ -151,7 +151,7 @@ static void show(struct output *o, const char *name, const struct finding *f)
     json_object_end(&o->json);
 }
 
-static void examine(struct output *o, const struct examination *list)
+static void examine(struct doctor_output *o, const struct examination *list)
 {
     for (; list->name != NULL; list++) {
         struct finding f = {0};
@@ -163,7 +163,7 @@ static void examine(struct output *o, const struct examination *list)
 static int doctor_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_doctor, .count = argc, .words = argv, .next = 1};
-    struct output o = {.json = {.out = stdout, .indented = true}};
+    struct doctor_output o = {.json = {.out = stdout, .indented = true}};
     const char *program = NULL;
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)

@@ -9,16 +9,16 @@
 #include <stdlib.h>
 
 /* A time range during which a stream was in a window of the selection. */
-struct stretch {
+struct window_stretch {
     int64_t first, last;
 };
 struct stretches {
-    struct stretch *all;
+    struct window_stretch *all;
     size_t count, room;
     bool goes_on;
 };
 
-struct pass {
+struct message_pass {
     struct export *x;
     struct export_messages *m;
     struct emu_streams *streams;
@@ -44,7 +44,7 @@ static void *grown(struct export *x, void *array, size_t count, size_t *room, si
 
 static void found(void *context, const struct emu_message *m)
 {
-    struct pass *p = context;
+    struct message_pass *p = context;
     struct export_messages *to = p->m;
     void *all = grown(p->x, to->all, to->count, &to->room, sizeof *to->all);
     if (all == NULL)
@@ -64,7 +64,7 @@ static void found(void *context, const struct emu_message *m)
 
 /* --- the selection ---------------------------------------------------------------------------- */
 
-static void note_window(struct pass *p, const struct emu_record *r)
+static void note_window(struct message_pass *p, const struct emu_record *r)
 {
     struct stretches *s = &p->shown[r->stream];
     int64_t ns = r->ns - p->x->origin;
@@ -86,11 +86,11 @@ static void note_window(struct pass *p, const struct emu_record *r)
 static int by_time(const void *key, const void *row)
 {
     int64_t ns = *(const int64_t *)key;
-    const struct stretch *s = row;
+    const struct window_stretch *s = row;
     return ns < s->first ? -1 : ns > s->last;
 }
 
-static bool is_shown(const struct pass *p, uint32_t stream, int64_t ns)
+static bool is_shown(const struct message_pass *p, uint32_t stream, int64_t ns)
 {
     const struct export_wishes *w = p->x->wishes;
     if (ns < w->from_ns || ns > w->to_ns)
@@ -100,7 +100,7 @@ static bool is_shown(const struct pass *p, uint32_t stream, int64_t ns)
            (s->count != 0 && bsearch(&ns, s->all, s->count, sizeof *s->all, by_time) != NULL);
 }
 
-static void select_shown(struct pass *p)
+static void select_shown(struct message_pass *p)
 {
     struct export_messages *m = p->m;
     size_t kept = 0;
@@ -144,7 +144,7 @@ static int by_stream(const void *a, const void *b, void *messages)
     return x < y ? -1 : x > y;
 }
 
-static void sort_ends(struct pass *p)
+static void sort_ends(struct message_pass *p)
 {
     struct export_messages *m = p->m;
     size_t ends = 2 * m->count;
@@ -205,7 +205,7 @@ bool export_has_mpi(const struct emu_streams *streams)
     return false;
 }
 
-static int read_all(struct pass *p)
+static int read_all(struct message_pass *p)
 {
     struct export *x = p->x;
     struct emu_record r;
@@ -228,7 +228,7 @@ static int read_all(struct pass *p)
     return rc != 0 ? rc : x->rc;
 }
 
-static void find_all(struct pass *p)
+static void find_all(struct message_pass *p)
 {
     struct export *x = p->x;
     if (x->wishes->windows.given && (p->shown = calloc(p->count + 1u, sizeof *p->shown)) == NULL) {
@@ -252,7 +252,7 @@ static void find_all(struct pass *p)
 
 void export_messages_read(struct export *x, const struct rt_run *run)
 {
-    struct pass p = {.x = x, .m = &x->messages};
+    struct message_pass p = {.x = x, .m = &x->messages};
     x->rc = emu_streams_open(&p.streams, run, &x->wishes->ranks, skip, &x->e);
     if (x->rc != 0)
         return;

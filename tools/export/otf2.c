@@ -214,7 +214,7 @@ static OTF2_FlushType before_flush(void *data, OTF2_FileType type, OTF2_Location
  * chunks. */
 enum { CHUNKS = 2 };
 
-struct chunks {
+struct otf2_chunks {
     void *chunk[CHUNKS];
     unsigned count;
 };
@@ -223,7 +223,7 @@ static void *allocate(void *data, OTF2_FileType type, OTF2_LocationRef location,
                       uint64_t size)
 {
     (void)data, (void)type, (void)location;
-    struct chunks *c = *buffer;
+    struct otf2_chunks *c = *buffer;
     if (c == NULL)
         c = *buffer = calloc(1, sizeof *c);
     if (c == NULL || c->count == CHUNKS || (c->chunk[c->count] = malloc(size)) == NULL)
@@ -235,7 +235,7 @@ static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location, 
                      bool final)
 {
     (void)data, (void)type, (void)location;
-    struct chunks *c = *buffer;
+    struct otf2_chunks *c = *buffer;
     for (; c != NULL && c->count > 0; c->count--)
         free(c->chunk[c->count - 1]);
     if (!final)

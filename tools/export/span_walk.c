@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct thread {
+struct span_thread {
     struct export_span *stack; /* open spans, outermost first */
     uint32_t depth, room;
     bool in_window; /* its last event was in a window of the selection */
@@ -21,40 +21,40 @@ struct thread {
 /* BLOCK: events that one of several processes writes before the next process's turn. */
 enum { BLOCK = 2048 };
 
-struct walk {
+struct span_walk {
     struct export *x;
     const struct export_format *format; /* the format that gets the reports now */
     const struct export_format *real;
     struct export_format deaf; /* ignores reports while another process writes */
     uint64_t taken;            /* events of this block */
     void *state;
-    struct thread *threads;
+    struct span_thread *threads;
     bool in_time;
 };
 
-static bool is_shown(const struct walk *w, const struct thread *t)
+static bool is_shown(const struct span_walk *w, const struct span_thread *t)
 {
     return w->in_time && t->in_window;
 }
 
-static void enter(struct walk *w, uint32_t s, int64_t ns, const struct export_span *span,
+static void enter(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
                   const struct emu_record *r)
 {
     if (is_shown(w, &w->threads[s]) && w->format->enter != NULL)
         w->format->enter(w->state, s, ns, span, r);
 }
 
-static void leave(struct walk *w, uint32_t s, int64_t ns, const struct export_span *span,
+static void leave(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
                   const struct emu_record *r)
 {
     if (is_shown(w, &w->threads[s]) && w->format->leave != NULL)
         w->format->leave(w->state, s, ns, span, r);
 }
 
-static void push(struct walk *w, uint32_t s, int64_t ns, const struct export_span *span,
+static void push(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
                  const struct emu_record *r)
 {
-    struct thread *t = &w->threads[s];
+    struct span_thread *t = &w->threads[s];
     if (t->depth == t->room) {
         uint32_t room = 2 * t->room + 16;
         struct export_span *more = realloc(t->stack, room * sizeof *more);
@@ -70,9 +70,9 @@ static void push(struct walk *w, uint32_t s, int64_t ns, const struct export_spa
 }
 
 /* Ends all spans from this depth on. */
-static void end_above(struct walk *w, uint32_t s, int64_t ns, uint32_t depth)
+static void end_above(struct span_walk *w, uint32_t s, int64_t ns, uint32_t depth)
 {
-    struct thread *t = &w->threads[s];
+    struct span_thread *t = &w->threads[s];
     while (t->depth > depth) {
         t->depth--;
         leave(w, s, ns, &t->stack[t->depth], NULL);
@@ -81,9 +81,9 @@ static void end_above(struct walk *w, uint32_t s, int64_t ns, uint32_t depth)
 
 /* Like end_above(), where recorded ends are missing: counts the spans as unfinished. Does not count
  * marks, since outside windows no pop is recorded. */
-static void end_unfinished(struct walk *w, uint32_t s, int64_t ns, uint32_t depth)
+static void end_unfinished(struct span_walk *w, uint32_t s, int64_t ns, uint32_t depth)
 {
-    const struct thread *t = &w->threads[s];
+    const struct span_thread *t = &w->threads[s];
     for (uint32_t i = depth; i < t->depth && is_shown(w, t); i++)
         w->x->tally.unfinished += t->stack[i].kind != EXPORT_MARK;
     end_above(w, s, ns, depth);
@@ -97,7 +97,8 @@ static bool is_same(const struct export_span *a, const struct export_span *b)
 }
 
 /* Returns whether two spans must nest. */
-static bool nest(const struct walk *w, const struct export_span *a, const struct export_span *b)
+static bool nest(const struct span_walk *w, const struct export_span *a,
+                 const struct export_span *b)
 {
     return w->format->one_stack || (a->kind == b->kind && a->type == b->type);
 }
@@ -108,9 +109,9 @@ static bool is_call(const struct export_span *a)
 }
 
 /* Ends the calls within a call that ends here: they are over, though no end was recorded. */
-static void drop_calls(struct walk *w, uint32_t s, int64_t ns, uint32_t at)
+static void drop_calls(struct span_walk *w, uint32_t s, int64_t ns, uint32_t at)
 {
-    struct thread *t = &w->threads[s];
+    struct span_thread *t = &w->threads[s];
     for (uint32_t i = t->depth; i-- > at + 1;) {
         if (!is_call(&t->stack[i]))
             continue;
@@ -129,9 +130,10 @@ static void drop_calls(struct walk *w, uint32_t s, int64_t ns, uint32_t at)
 }
 
 /* Ends the span at this depth. Spans above it that must nest with it end too and begin again. */
-static void end_at(struct walk *w, uint32_t s, int64_t ns, uint32_t at, const struct emu_record *r)
+static void end_at(struct span_walk *w, uint32_t s, int64_t ns, uint32_t at,
+                   const struct emu_record *r)
 {
-    struct thread *t = &w->threads[s];
+    struct span_thread *t = &w->threads[s];
     struct export_span ended = t->stack[at];
     for (uint32_t k = t->depth; k-- > at + 1;)
         if (nest(w, &t->stack[k], &ended)) {
@@ -146,10 +148,10 @@ static void end_at(struct walk *w, uint32_t s, int64_t ns, uint32_t at, const st
             enter(w, s, ns, &t->stack[k], NULL);
 }
 
-static void pop(struct walk *w, uint32_t s, int64_t ns, const struct export_span *span,
+static void pop(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
                 const struct emu_record *r)
 {
-    const struct thread *t = &w->threads[s];
+    const struct span_thread *t = &w->threads[s];
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
     uint32_t at = t->depth;
     while (at > 0 && !is_same(&t->stack[at - 1], span))
@@ -169,17 +171,17 @@ static void pop(struct walk *w, uint32_t s, int64_t ns, const struct export_span
     end_at(w, s, ns, at, r);
 }
 
-static void open_window(struct walk *w, uint32_t s, int64_t ns, const struct export_span *span,
+static void open_window(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
                         const struct emu_record *r)
 {
     end_unfinished(w, s, ns, 0);
     push(w, s, ns, span, r);
 }
 
-static void close_window(struct walk *w, uint32_t s, int64_t ns, const struct export_span *span,
-                         const struct emu_record *r)
+static void close_window(struct span_walk *w, uint32_t s, int64_t ns,
+                         const struct export_span *span, const struct emu_record *r)
 {
-    const struct thread *t = &w->threads[s];
+    const struct span_thread *t = &w->threads[s];
     if (t->depth > 0 && is_same(&t->stack[0], span)) {
         end_unfinished(w, s, ns, 1);
         end_at(w, s, ns, 0, r);
@@ -191,9 +193,9 @@ static void close_window(struct walk *w, uint32_t s, int64_t ns, const struct ex
 
 /* Events were dropped: nobody knows whether the spans that were open before have ended since, so
  * ends them where the loss begins. The window stays open. */
-static void lose(struct walk *w, uint32_t s, const struct emu_record *r)
+static void lose(struct span_walk *w, uint32_t s, const struct emu_record *r)
 {
-    struct thread *t = &w->threads[s];
+    struct span_thread *t = &w->threads[s];
     uint64_t lost = r->event.b <= r->event.clock ? r->event.clock - r->event.b : 0;
     int64_t ns = rt_rank_ns(w->x->all[s].rank, lost) - w->x->origin;
     ns = ns < t->last_ns ? t->last_ns : ns;
@@ -204,7 +206,7 @@ static void lose(struct walk *w, uint32_t s, const struct emu_record *r)
 
 /* Reports the message ends up to `ns`. If `receives`, reports only receives of those at exactly
  * `ns`. */
-static void tell_messages(struct walk *w, uint32_t s, int64_t ns, bool receives)
+static void tell_messages(struct span_walk *w, uint32_t s, int64_t ns, bool receives)
 {
     const struct export_message *m;
     bool received;
@@ -220,7 +222,7 @@ static void tell_messages(struct walk *w, uint32_t s, int64_t ns, bool receives)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void take(struct walk *w, const struct emu_record *r, int64_t ns)
+static void take(struct span_walk *w, const struct emu_record *r, int64_t ns)
 {
     struct export_span span;
     uint32_t s = r->stream;
@@ -248,9 +250,9 @@ static void take(struct walk *w, const struct emu_record *r, int64_t ns)
 }
 
 /* Begins or ends the open spans of a thread that enters or leaves the selection. */
-static void show(struct walk *w, uint32_t s, int64_t ns, bool begins)
+static void show(struct span_walk *w, uint32_t s, int64_t ns, bool begins)
 {
-    const struct thread *t = &w->threads[s];
+    const struct span_thread *t = &w->threads[s];
     for (uint32_t i = 0; begins && i < t->depth; i++)
         enter(w, s, ns, &t->stack[i], NULL);
     for (uint32_t i = t->depth; !begins && i-- > 0;)
@@ -259,9 +261,9 @@ static void show(struct walk *w, uint32_t s, int64_t ns, bool begins)
         w->x->last_ns = ns;
 }
 
-static void step(struct walk *w, const struct emu_record *r)
+static void step(struct span_walk *w, const struct emu_record *r)
 {
-    struct thread *t = &w->threads[r->stream];
+    struct span_thread *t = &w->threads[r->stream];
     int64_t ns = r->ns - w->x->origin;
     bool wanted = window_span_has(&w->x->wishes->windows, r->event.window);
     if (ns < t->last_ns)
@@ -285,7 +287,7 @@ static void step(struct walk *w, const struct emu_record *r)
 
 /* Enters the selection's range of time, at the first event that is not before its start. Spans that
  * are already open begin at `from`. */
-static void begin_time(struct walk *w)
+static void begin_time(struct span_walk *w)
 {
     w->in_time = true;
     for (uint32_t i = 0; i < w->x->count; i++) {
@@ -296,7 +298,7 @@ static void begin_time(struct walk *w)
     }
 }
 
-static void end_time(struct walk *w)
+static void end_time(struct span_walk *w)
 {
     for (uint32_t i = 0; w->in_time && i < w->x->count; i++)
         if (w->threads[i].in_window)
@@ -319,7 +321,7 @@ static uint64_t written(struct export *x)
     return (uint64_t)at;
 }
 
-static void take_turns(struct walk *w)
+static void take_turns(struct span_walk *w)
 {
     struct export *x = w->x;
     if (x->share == NULL)
@@ -331,7 +333,7 @@ static void take_turns(struct walk *w)
     w->format = share_is_own(x->share) ? w->real : &w->deaf;
 }
 
-static void walk_events(struct walk *w)
+static void walk_events(struct span_walk *w)
 {
     struct export *x = w->x;
     struct emu_record r;
@@ -364,7 +366,7 @@ static void walk_events(struct walk *w)
 
 void export_walk(struct export *x, const struct export_format *format, void *state)
 {
-    struct walk w = {.x = x, .format = format, .real = format, .state = state};
+    struct span_walk w = {.x = x, .format = format, .real = format, .state = state};
     w.deaf = (struct export_format){.one_stack = format->one_stack, .message = no_message};
     w.threads = calloc(x->count + 1u, sizeof *w.threads);
     if (w.threads == NULL) {

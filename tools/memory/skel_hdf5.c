@@ -17,14 +17,14 @@ static const struct output_kind kind = {.option = "output"};
 struct hdf5 {
     struct skel_folder *folder;
     struct rt_accesses *file;
-    struct lane **lanes; /* parallel to folder->list; NULL: nothing read yet */
+    struct row_lane **lanes; /* parallel to folder->list; NULL: nothing read yet */
     size_t count;
     pthread_mutex_t lock; /* protects `unwritten` */
     bool unwritten;       /* the file cannot be written; a message was printed */
 };
 
 /* One recording on its way into the file. */
-struct lane {
+struct row_lane {
     struct hdf5 *whole;
     struct skel_records records;
     uint32_t number;
@@ -54,7 +54,7 @@ static bool no_memory(void)
 
 static bool begin_stretch(void *context, const struct accesses_whose *whose)
 {
-    struct lane *l = context;
+    struct row_lane *l = context;
     struct rt_accesses_stretch *more = realloc(l->stretches, (l->stretch_count + 1) * sizeof *more);
     if (more == NULL)
         return no_memory();
@@ -72,7 +72,7 @@ static bool begin_stretch(void *context, const struct accesses_whose *whose)
 
 static bool put_rows(void *context, const struct accesses_record *list, size_t count)
 {
-    struct lane *l = context;
+    struct row_lane *l = context;
     struct rt_error e = {{0}};
     l->stretches[l->stretch_count - 1].rows += count;
     return rt_accesses_put(l->rows, list, count, &e) == 0 || unwritten(l->whole, &e);
@@ -80,7 +80,7 @@ static bool put_rows(void *context, const struct accesses_record *list, size_t c
 
 static bool end_stretch(void *context, uint64_t functions, uint32_t how)
 {
-    const struct lane *l = context;
+    const struct row_lane *l = context;
     l->stretches[l->stretch_count - 1].functions = functions;
     l->stretches[l->stretch_count - 1].end = how;
     return true;
@@ -88,7 +88,7 @@ static bool end_stretch(void *context, uint64_t functions, uint32_t how)
 
 static void rest(void *context)
 {
-    rt_accesses_rest(((struct lane *)context)->rows);
+    rt_accesses_rest(((struct row_lane *)context)->rows);
 }
 
 static const struct skel_records_use records_use = {
@@ -104,10 +104,10 @@ static int opens(void *context, size_t i)
 }
 
 /* The dataset in the file has the recording's name, without .rec. */
-static struct lane *make_lane(struct hdf5 *h, size_t i)
+static struct row_lane *make_lane(struct hdf5 *h, size_t i)
 {
     struct rt_error e = {{0}};
-    struct lane *l = calloc(1, sizeof *l);
+    struct row_lane *l = calloc(1, sizeof *l);
     char name[64];
     const char *path = h->folder->list[i]->path, *slash = strrchr(path, '/');
     (void)snprintf(name, sizeof name, "%.60s", slash != NULL ? slash + 1 : path);
@@ -116,7 +116,7 @@ static struct lane *make_lane(struct hdf5 *h, size_t i)
         (void)no_memory();
         return NULL;
     }
-    *l = (struct lane){.whole = h, .number = (uint32_t)i};
+    *l = (struct row_lane){.whole = h, .number = (uint32_t)i};
     l->records =
         (struct skel_records){.use = &records_use, .context = l, .recording = h->folder->list[i]};
     if (rt_accesses_begin(h->file, name, &l->rows, &e) == 0)
@@ -129,7 +129,7 @@ static struct lane *make_lane(struct hdf5 *h, size_t i)
 /* Datasets come in the order of the list. */
 static bool make_lanes(struct hdf5 *h)
 {
-    struct lane **more = realloc(h->lanes, (h->folder->count + 1) * sizeof *more);
+    struct row_lane **more = realloc(h->lanes, (h->folder->count + 1) * sizeof *more);
     if (more == NULL)
         return no_memory();
     h->lanes = more;
@@ -171,7 +171,7 @@ static bool gather_stretches(const struct hdf5 *h, struct rt_accesses_about *abo
         count += h->lanes[i]->stretch_count;
     about->stretches = calloc(count + 1, sizeof *about->stretches);
     for (size_t i = 0; about->stretches != NULL && i < h->count; i++) {
-        const struct lane *l = h->lanes[i];
+        const struct row_lane *l = h->lanes[i];
         if (l->stretch_count > 0)
             memcpy(about->stretches + about->stretch_count, l->stretches,
                    l->stretch_count * sizeof *about->stretches);

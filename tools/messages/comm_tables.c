@@ -7,24 +7,24 @@
 #include <string.h>
 
 /* A row of /comms, with its process. */
-struct row {
+struct comm_row {
     uint64_t identity;
     uint32_t side, rank, size, process, id, groups;
 };
 
 /* The communicator that a process calls by an id. */
-struct name {
+struct comm_name {
     uint32_t comm, side;
 };
 
-struct process {
+struct process_comms {
     const struct rt_rank *file;
-    struct name *names; /* by id */
+    struct comm_name *names; /* by id */
     uint32_t name_count;
 };
 
 struct emu_comms {
-    struct process *processes;
+    struct process_comms *processes;
     uint32_t process_count;
     uint32_t *process_of; /* by stream */
     struct emu_comm *all;
@@ -44,7 +44,7 @@ static int no_memory(struct rt_error *e)
 
 static int by_identity(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct comm_row *x = a, *y = b;
     if (x->identity != y->identity)
         return x->identity < y->identity ? -1 : 1;
     if (x->side != y->side)
@@ -73,7 +73,7 @@ static int find_processes(struct emu_comms *c, const struct emu_streams *streams
 }
 
 /* Collects the rows that have an identity. */
-static int collect(struct emu_comms *c, struct row **rows, size_t *count, struct rt_error *e)
+static int collect(struct emu_comms *c, struct comm_row **rows, size_t *count, struct rt_error *e)
 {
     size_t n = 0;
     for (uint32_t p = 0; p < c->process_count; p++)
@@ -91,8 +91,8 @@ static int collect(struct emu_comms *c, struct row **rows, size_t *count, struct
                 row->id > UINT16_MAX)
                 continue;
             (*rows)[(*count)++] =
-                (struct row){row->identity, (row->sides & 3) == 3, row->rank, row->size, p,
-                             row->id,       (row->sides & 1) + 1};
+                (struct comm_row){row->identity, (row->sides & 3) == 3, row->rank, row->size, p,
+                                  row->id,       (row->sides & 1) + 1};
             most = row->id > most ? row->id : most;
         }
         c->processes[p].name_count = most + 1;
@@ -100,14 +100,14 @@ static int collect(struct emu_comms *c, struct row **rows, size_t *count, struct
         if (c->processes[p].names == NULL)
             return no_memory(e);
         for (uint32_t i = 0; i <= most; i++)
-            c->processes[p].names[i] = (struct name){EMU_NO_COMM, 0};
+            c->processes[p].names[i] = (struct comm_name){EMU_NO_COMM, 0};
     }
     return 0;
 }
 
 /* Do two processes claim the same rank of a communicator? That happens if another world looks the
  * same; which of them is right is unknown. */
-static bool is_double(const struct row *rows, size_t n)
+static bool is_double(const struct comm_row *rows, size_t n)
 {
     for (size_t i = 1; i < n; i++)
         if (rows[i].side == rows[i - 1].side && rows[i].rank == rows[i - 1].rank &&
@@ -118,7 +118,7 @@ static bool is_double(const struct row *rows, size_t n)
 
 /* Adds the communicator of these rows, which have one identity. A row's size is that of its own
  * group if there is one group, and that of the other group if there are two. */
-static int add_comm(struct emu_comms *c, const struct row *rows, size_t n, struct rt_error *e)
+static int add_comm(struct emu_comms *c, const struct comm_row *rows, size_t n, struct rt_error *e)
 {
     struct emu_comm *m = &c->all[c->count];
     *m = (struct emu_comm){.identity = rows[0].identity, .sides = rows[0].groups};
@@ -138,7 +138,8 @@ static int add_comm(struct emu_comms *c, const struct row *rows, size_t n, struc
         members[c->member_count + i] = EMU_NO_PROCESS;
     for (size_t i = 0; i < n; i++) {
         members[m->first[rows[i].side] + rows[i].rank] = rows[i].process;
-        c->processes[rows[i].process].names[rows[i].id] = (struct name){c->count, rows[i].side};
+        c->processes[rows[i].process].names[rows[i].id] =
+            (struct comm_name){c->count, rows[i].side};
     }
     c->member_count += more;
     c->count++;
@@ -148,7 +149,7 @@ static int add_comm(struct emu_comms *c, const struct row *rows, size_t n, struc
 int emu_comms_open(struct emu_comms **comms, const struct emu_streams *streams, struct rt_error *e)
 {
     struct emu_comms *c = calloc(1, sizeof *c);
-    struct row *rows = NULL;
+    struct comm_row *rows = NULL;
     size_t n = 0;
     int rc = c != NULL ? find_processes(c, streams, e) : no_memory(e);
     if (rc == 0)
@@ -213,8 +214,8 @@ int32_t emu_comms_world_rank(const struct emu_comms *c, uint32_t process)
 
 uint32_t emu_comms_find(const struct emu_comms *c, uint32_t process, uint32_t id, uint32_t *side)
 {
-    const struct process *p = &c->processes[process];
-    struct name found = id < p->name_count ? p->names[id] : (struct name){EMU_NO_COMM, 0};
+    const struct process_comms *p = &c->processes[process];
+    struct comm_name found = id < p->name_count ? p->names[id] : (struct comm_name){EMU_NO_COMM, 0};
     *side = found.side;
     return found.comm;
 }

@@ -13,7 +13,7 @@
 #define MOST_KEPT (UINT64_C(1) << 26)
 enum { LEVEL_UNKNOWN = 3, NOT_YET = -1 };
 
-struct process {
+struct likely_process {
     struct likely_stretch *now; /* NULL: no window is open */
     int level, single;          /* single: NOT_YET, or whether only `stream` uses MPI */
     uint32_t stream;
@@ -25,7 +25,7 @@ struct likely {
                   const struct likely_receive *r);
     void *context;
     struct emu_unmatched *left;
-    struct process *processes;
+    struct likely_process *processes;
     struct likely_stretch *first, *last;
     uint32_t open;
     uint64_t kept;
@@ -47,7 +47,7 @@ struct likely *likely_open(const struct emu_comms *comms,
         return NULL;
     }
     for (uint32_t i = 0; i < emu_comms_processes(comms); i++)
-        l->processes[i] = (struct process){.level = LEVEL_UNKNOWN, .single = NOT_YET};
+        l->processes[i] = (struct likely_process){.level = LEVEL_UNKNOWN, .single = NOT_YET};
     return l;
 }
 
@@ -84,7 +84,7 @@ void likely_level(struct likely *l, uint32_t process, int level)
  * one uses MPI, the open segment is not fully known. */
 static bool is_single(struct likely *l, const struct emu_record *r, uint32_t process)
 {
-    struct process *p = &l->processes[process];
+    struct likely_process *p = &l->processes[process];
     if (p->single == NOT_YET) {
         p->stream = r->stream;
         p->single = emu_is_single(emu_comms_file(l->comms, process), r->event.thread, p->level);
@@ -118,7 +118,7 @@ static int join_all(struct likely *l);
 
 static int end(struct likely *l, uint32_t process)
 {
-    struct process *p = &l->processes[process];
+    struct likely_process *p = &l->processes[process];
     p->now->is_open = false;
     p->now = NULL;
     if (--l->open != 0)
@@ -130,7 +130,7 @@ static int end(struct likely *l, uint32_t process)
 
 int likely_take(struct likely *l, const struct emu_record *r, uint32_t process, bool *ended)
 {
-    struct process *p = &l->processes[process];
+    struct likely_process *p = &l->processes[process];
     struct likely_stretch *s = p->now;
     bool mpi = EVENT_IS_MPI_ENTER(r->event.code) || EVENT_IS_MPI_LEAVE(r->event.code);
     int rc = 0;
@@ -310,7 +310,7 @@ static const uint32_t *sends_of(const struct likely_stretch *s, const struct sor
 
 /* --- matching --------------------------------------------------------------------------------- */
 
-struct runs {
+struct likely_runs {
     struct shift_run *all;
     size_t count, room;
 };
@@ -331,7 +331,7 @@ static bool error_between(const struct likely *l, const struct likely_stretch *a
 
 /* Finds the runs of all queues into the segment `to`. */
 static int find_runs(const struct likely *l, struct likely_stretch *to, const struct sorted *in,
-                     const struct sorted *sends, struct runs *runs)
+                     const struct sorted *sends, struct likely_runs *runs)
 {
     for (size_t i = 0, n; i < in->count; i += n) {
         const struct queue_key *key = &to->receives[in->all[i]].key;
@@ -360,7 +360,7 @@ static int find_runs(const struct likely *l, struct likely_stretch *to, const st
 
 /* Notes which run each receive is in. A receive in the runs of two segments of its sender is in
  * none. */
-static void place(const struct runs *runs, struct shift_place *places, bool *twice)
+static void place(const struct likely_runs *runs, struct shift_place *places, bool *twice)
 {
     for (size_t k = 0; k < runs->count; k++)
         for (size_t i = 0; i < runs->all[k].receive_count; i++) {
@@ -386,7 +386,7 @@ static void tell(struct likely *l, const struct shift_run *run)
 static int join_into(struct likely *l, struct likely_stretch *to, const struct sorted *sends)
 {
     struct sorted in = {NULL, 0};
-    struct runs runs = {NULL, 0, 0};
+    struct likely_runs runs = {NULL, 0, 0};
     struct shift_place *places = calloc(to->receive_count + 1, sizeof *places);
     bool *twice = calloc(to->receive_count + 1, sizeof *twice);
     int rc = places != NULL && twice != NULL ? sort_receives(&in, to) : -ENOMEM;

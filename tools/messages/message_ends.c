@@ -138,7 +138,7 @@ int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
               uint64_t b, unsigned does, struct posted **out, struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct process *p = &m->processes[process];
+    struct message_process *p = &m->processes[process];
     bool untold = (does & UNTOLD) != 0;
     if (!untold && (int32_t)EV_MPI_ENTER_peer(a, b) == PROC_NULL)
         return 0;
@@ -271,8 +271,8 @@ static bool is_of_window(const void *context, const struct entry *x)
 void ends_window(struct emu_messages *m, const struct emu_record *r)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct process *p = &m->processes[process];
-    struct thread *t = &m->threads[r->stream];
+    struct message_process *p = &m->processes[process];
+    struct message_thread *t = &m->threads[r->stream];
     const bool partly = r->ns >= p->whole;
     handles_forget(&p->handles, is_of_window, &partly);
     for (uint32_t i = 0; i < t->depth; i++) {

@@ -19,7 +19,7 @@ struct kept_send {
 };
 
 /* A call that has not ended. */
-struct frame {
+struct call_frame {
     uint32_t function;
     int64_t ns;
     uint64_t a, b;
@@ -29,14 +29,14 @@ struct frame {
     bool looked; /* its enter event has real arguments */
 };
 
-struct thread {
-    struct frame frames[FRAMES];
+struct message_thread {
+    struct call_frame frames[FRAMES];
     uint32_t depth;
     struct posted *matched; /* its EV_MPI_BYTES comes next */
     bool came_up;           /* its last call was MPI_Init */
 };
 
-struct process {
+struct message_process {
     int64_t whole; /* everything is recorded up to this time */
     bool is_known; /* MPI is up, or it sent or received before; else its events may still come */
     /* windowed: those posted in a segment (likely.h) after `whole`. */
@@ -50,9 +50,9 @@ struct emu_messages {
     void *context;
     struct queues *queues;
     struct likely *likely;
-    struct process *processes;
-    struct thread *threads; /* by stream */
-    unsigned *does;         /* by number of function */
+    struct message_process *processes;
+    struct message_thread *threads; /* by stream */
+    unsigned *does;                 /* by number of function */
     struct emu_unmatched left;
 };
 

@@ -39,7 +39,7 @@ static bool is_slow(unsigned does, uint64_t b)
     return (does & (SLOW | AT_ONCE)) != 0 || (b & ((UINT64_C(1) << 48) - 1)) > LIKELY_SMALL;
 }
 
-static int enter(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+static int enter(struct emu_messages *m, const struct emu_record *r, struct message_thread *t,
                  struct rt_error *e)
 {
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
@@ -47,8 +47,8 @@ static int enter(struct emu_messages *m, const struct emu_record *r, struct thre
     t->came_up = false;
     if (t->depth == FRAMES)
         t->depth--;
-    struct frame *f = &t->frames[t->depth++];
-    *f = (struct frame){.function = function, .ns = r->ns, .a = r->event.a, .b = r->event.b};
+    struct call_frame *f = &t->frames[t->depth++];
+    *f = (struct call_frame){.function = function, .ns = r->ns, .a = r->event.a, .b = r->event.b};
     if ((r->event.flags & EVENT_FLAG_CUT) != 0)
         return 0;
     f->looked = true;
@@ -72,7 +72,7 @@ static int enter(struct emu_messages *m, const struct emu_record *r, struct thre
 
 static int release(struct emu_messages *m, uint32_t process, uint64_t request, int64_t ns)
 {
-    struct process *p = &m->processes[process];
+    struct message_process *p = &m->processes[process];
     struct entry **at = find_entry(&p->handles, ACTIVE, request, ns);
     if (at != NULL) { /* a receive stays open: what it got is never known */
         struct entry x = take_entry(at);
@@ -85,7 +85,7 @@ static int release(struct emu_messages *m, uint32_t process, uint64_t request, i
     return 0;
 }
 
-static int leave_request(struct emu_messages *m, const struct emu_record *r, struct frame *f,
+static int leave_request(struct emu_messages *m, const struct emu_record *r, struct call_frame *f,
                          unsigned does, struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
@@ -112,7 +112,7 @@ static int leave_request(struct emu_messages *m, const struct emu_record *r, str
     return rc;
 }
 
-static int leave(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+static int leave(struct emu_messages *m, const struct emu_record *r, struct message_thread *t,
                  struct rt_error *e)
 {
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
@@ -122,7 +122,7 @@ static int leave(struct emu_messages *m, const struct emu_record *r, struct thre
         t->depth--;
     if (t->depth == 0)
         return 0;
-    struct frame *f = &t->frames[--t->depth];
+    struct call_frame *f = &t->frames[--t->depth];
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
     t->came_up = (does & INITS) != 0 && !cut;
     t->matched = NULL;
@@ -160,16 +160,16 @@ static int leave(struct emu_messages *m, const struct emu_record *r, struct thre
 /* --- events within calls ---------------------------------------------------------------------- */
 
 /* Returns the begin of the innermost open call. */
-static int64_t begin_of(const struct thread *t, const struct emu_record *r)
+static int64_t begin_of(const struct message_thread *t, const struct emu_record *r)
 {
     return t->depth > 0 ? t->frames[t->depth - 1].ns : r->ns;
 }
 
-static int started(struct emu_messages *m, const struct emu_record *r, const struct thread *t,
-                   struct rt_error *e)
+static int started(struct emu_messages *m, const struct emu_record *r,
+                   const struct message_thread *t, struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct process *p = &m->processes[process];
+    struct message_process *p = &m->processes[process];
     struct entry **at = find_entry(&p->handles, PARAMETERS, r->event.a, r->ns);
     if (at == NULL) {
         likely_spoil(m->likely, process); /* it may be a send or a receive */
@@ -195,16 +195,16 @@ static int started(struct emu_messages *m, const struct emu_record *r, const str
 
 /* Libraries may give one handle to several requests that are complete at once. All but one of them
  * are sends, so it does not matter which of them is taken first. */
-static int completed(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+static int completed(struct emu_messages *m, const struct emu_record *r, struct message_thread *t,
                      struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
-    struct process *p = &m->processes[process];
+    struct message_process *p = &m->processes[process];
     int32_t source = (int32_t)EVENT_GET(&r->event, EV_MPI_COMPLETE, source);
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
     struct posted *posted = NULL;
     t->matched = NULL;
-    struct frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
+    struct call_frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
     const uint32_t wait = f != NULL ? f->wait : 0;
     if (r->event.a == 0) {
         if (f != NULL && f->posted != NULL) {
@@ -243,8 +243,8 @@ static int completed(struct emu_messages *m, const struct emu_record *r, struct 
     return ends_match(m, process, posted, r->ns, e);
 }
 
-static int cancelled(struct emu_messages *m, const struct emu_record *r, const struct thread *t,
-                     struct rt_error *e)
+static int cancelled(struct emu_messages *m, const struct emu_record *r,
+                     const struct message_thread *t, struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
     struct entry **at =
@@ -256,7 +256,7 @@ static int cancelled(struct emu_messages *m, const struct emu_record *r, const s
     return ends_never(m, process, x.posted, r->ns, e);
 }
 
-static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct thread *t,
+static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct message_thread *t,
                       struct rt_error *e)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
@@ -269,10 +269,10 @@ static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct
 }
 
 /* Takes the receive of a call that also sends; its enter event described the send. */
-static int take_receive(struct emu_messages *m, const struct emu_record *r, struct thread *t,
-                        struct rt_error *e)
+static int take_receive(struct emu_messages *m, const struct emu_record *r,
+                        struct message_thread *t, struct rt_error *e)
 {
-    struct frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
+    struct call_frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
     if (f == NULL || f->posted == NULL)
         return 0;
     struct posted *p = f->posted;
@@ -285,7 +285,8 @@ static int take_receive(struct emu_messages *m, const struct emu_record *r, stru
     return ends_never(m, emu_comms_process_of(m->comms, r->stream), p, r->ns, e);
 }
 
-static void take_message(struct emu_messages *m, const struct emu_record *r, struct thread *t)
+static void take_message(struct emu_messages *m, const struct emu_record *r,
+                         struct message_thread *t)
 {
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
     struct entry **at =
@@ -296,7 +297,7 @@ static void take_message(struct emu_messages *m, const struct emu_record *r, str
 
 int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct rt_error *e)
 {
-    struct thread *t = &m->threads[r->stream];
+    struct message_thread *t = &m->threads[r->stream];
     uint32_t process = emu_comms_process_of(m->comms, r->stream);
     bool ended;
     if (likely_take(m->likely, r, process, &ended) != 0)

@@ -66,17 +66,17 @@ static const struct {
              {"MPI_Win_free", COLLECTS}};
 
 /* A call that receives messages, or sends one. */
-struct call {
+struct waiting_call {
     int64_t begin, end; /* end INT64_MAX: not ended */
     int64_t until;      /* it could not end earlier; INT64_MIN: not known */
     int32_t for_rank, window;
     uint16_t function;
 };
 
-struct thread {
+struct waiting_thread {
     uint32_t depth;
     bool came_up;
-    struct call *calls;
+    struct waiting_call *calls;
     size_t count, room;
     /* The collective call that the thread is in. */
     bool collects;
@@ -84,14 +84,14 @@ struct thread {
     uint64_t turn;
 };
 
-struct entry {
+struct wait_entry {
     int64_t begin, end; /* end INT64_MAX: not ended */
     int32_t rank, window;
 };
 
 /* A collective call of all ranks. */
 struct meeting {
-    struct entry *entries;
+    struct wait_entry *entries;
     uint32_t count;
     uint16_t function;
 };
@@ -107,7 +107,7 @@ struct gathering {
 
 struct emu_waits {
     const struct emu_comms *comms;
-    struct thread *threads;
+    struct waiting_thread *threads;
     uint32_t thread_count;
     int64_t *whole; /* by process: everything is recorded up to this time */
     struct gathering *gatherings;
@@ -132,7 +132,7 @@ static int no_memory(struct rt_error *e)
 
 /* --- calls with messages ---------------------------------------------------------------------- */
 
-static void tell(const struct emu_waits *w, uint32_t stream, const struct call *c)
+static void tell(const struct emu_waits *w, uint32_t stream, const struct waiting_call *c)
 {
     int64_t until = c->until < c->end ? c->until : c->end;
     if (c->until == INT64_MIN || until <= c->begin)
@@ -148,9 +148,10 @@ static void tell(const struct emu_waits *w, uint32_t stream, const struct call *
     w->told(w->context, &wait);
 }
 
-static int add_call(struct emu_waits *w, uint32_t stream, const struct call *c, struct rt_error *e)
+static int add_call(struct emu_waits *w, uint32_t stream, const struct waiting_call *c,
+                    struct rt_error *e)
 {
-    struct thread *t = &w->threads[stream];
+    struct waiting_thread *t = &w->threads[stream];
     if (t->count == CALLS) { /* everything about the oldest calls is known by now */
         for (size_t i = 0; i < CALLS / 2; i++)
             tell(w, stream, &t->calls[i]);
@@ -165,9 +166,9 @@ static int add_call(struct emu_waits *w, uint32_t stream, const struct call *c, 
     return 0;
 }
 
-static struct call *call_at(const struct emu_waits *w, uint32_t stream, int64_t ns)
+static struct waiting_call *call_at(const struct emu_waits *w, uint32_t stream, int64_t ns)
 {
-    const struct thread *t = &w->threads[stream];
+    const struct waiting_thread *t = &w->threads[stream];
     size_t low = 0, high = t->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -181,7 +182,7 @@ static struct call *call_at(const struct emu_waits *w, uint32_t stream, int64_t 
 
 void emu_waits_message(struct emu_waits *w, const struct emu_message *m)
 {
-    struct call *c = call_at(w, m->receive_stream, m->received_ns);
+    struct waiting_call *c = call_at(w, m->receive_stream, m->received_ns);
     unsigned is = c != NULL ? w->is[c->function] : 0;
     bool better = c != NULL && (c->until == INT64_MIN ||
                                 (is & GETS_FIRST ? m->send_ns < c->until : m->send_ns > c->until));
@@ -214,9 +215,9 @@ static void end_gathering(struct emu_waits *w, struct gathering *g)
 static void tell_meeting(struct emu_waits *w, struct gathering *g)
 {
     struct meeting *m = &g->meetings[0];
-    const struct entry *last = &m->entries[m->count - 1];
+    const struct wait_entry *last = &m->entries[m->count - 1];
     for (uint32_t i = 0; i < m->count; i++) {
-        const struct entry *x = &m->entries[i];
+        const struct wait_entry *x = &m->entries[i];
         int64_t until = x->end < last->begin ? x->end : last->begin;
         const struct emu_wait wait = {.kind = EMU_AT_COLLECTIVE,
                                       .function = m->function,
@@ -257,7 +258,7 @@ static struct meeting *meeting_of(struct gathering *g, uint64_t turn, uint16_t f
 static int enter_collective(struct emu_waits *w, const struct emu_record *r, uint32_t function,
                             struct rt_error *e)
 {
-    struct thread *t = &w->threads[r->stream];
+    struct waiting_thread *t = &w->threads[r->stream];
     uint32_t side, process = emu_comms_process_of(w->comms, r->stream);
     uint32_t comm = emu_comms_find(w->comms, process,
                                    (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm), &side);
@@ -286,14 +287,14 @@ static int enter_collective(struct emu_waits *w, const struct emu_record *r, uin
     t->comm = comm;
     t->turn = turn;
     t->place = m->count;
-    m->entries[m->count++] =
-        (struct entry){r->ns, INT64_MAX, emu_comms_world_rank(w->comms, process), r->event.window};
+    m->entries[m->count++] = (struct wait_entry){
+        r->ns, INT64_MAX, emu_comms_world_rank(w->comms, process), r->event.window};
     if (m->count == g->size)
         tell_meeting(w, g);
     return 0;
 }
 
-static void leave_collective(struct emu_waits *w, struct thread *t, int64_t ns)
+static void leave_collective(struct emu_waits *w, struct waiting_thread *t, int64_t ns)
 {
     struct gathering *g = &w->gatherings[t->comm];
     if (t->collects && !g->broken && t->turn >= g->first)
@@ -305,7 +306,7 @@ static void leave_collective(struct emu_waits *w, struct thread *t, int64_t ns)
 
 static int enters(struct emu_waits *w, const struct emu_record *r, struct rt_error *e)
 {
-    struct thread *t = &w->threads[r->stream];
+    struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
     unsigned is = function < FUNCTIONS ? w->is[function] : 0;
     t->came_up = false;
@@ -315,17 +316,17 @@ static int enters(struct emu_waits *w, const struct emu_record *r, struct rt_err
         return enter_collective(w, r, function, e);
     if ((is & (GETS | GETS_FIRST | SENDS_SYNC)) == 0)
         return 0;
-    const struct call c = {.begin = r->ns,
-                           .end = INT64_MAX,
-                           .until = INT64_MIN,
-                           .window = r->event.window,
-                           .function = (uint16_t)function};
+    const struct waiting_call c = {.begin = r->ns,
+                                   .end = INT64_MAX,
+                                   .until = INT64_MIN,
+                                   .window = r->event.window,
+                                   .function = (uint16_t)function};
     return add_call(w, r->stream, &c, e);
 }
 
 static void leaves(struct emu_waits *w, const struct emu_record *r)
 {
-    struct thread *t = &w->threads[r->stream];
+    struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
     unsigned is = function < FUNCTIONS ? w->is[function] : 0;
     if (t->depth == 0 || --t->depth != 0)
@@ -337,7 +338,7 @@ static void leaves(struct emu_waits *w, const struct emu_record *r)
 }
 
 /* Forgets open calls: their leave events will not be seen. */
-static void forget(struct thread *t)
+static void forget(struct waiting_thread *t)
 {
     t->depth = 0;
     t->collects = t->came_up = false;
@@ -347,7 +348,7 @@ static void forget(struct thread *t)
 
 int emu_waits_take(struct emu_waits *w, const struct emu_record *r, struct rt_error *e)
 {
-    struct thread *t = &w->threads[r->stream];
+    struct waiting_thread *t = &w->threads[r->stream];
     uint32_t process = emu_comms_process_of(w->comms, r->stream);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enters(w, r, e);

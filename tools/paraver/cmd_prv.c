@@ -22,7 +22,7 @@ static bool is_ours(const char *folder)
 
 static const struct output_kind kind = {.option = "output", .folder = true, .is_ours = is_ours};
 
-static int write_prv(const struct replay_wishes *w, struct replay *r, const char *out)
+static int write_prv(const struct replay_wishes *w, struct event_replay *r, const char *out)
 {
     struct prv_found found;
     struct rt_error e = {{0}};
@@ -63,7 +63,7 @@ static int prv_main(int argc, char **argv)
     static struct replay_wishes w;
     static char out[PATH_MAX];
     struct rt_run *run;
-    struct replay *replay;
+    struct event_replay *replay;
     int code;
     parts_enter();
     w = (struct replay_wishes){.command = "prv", .wait = 10};

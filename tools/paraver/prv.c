@@ -22,7 +22,7 @@
 enum { BLOCK = 2048 };
 
 struct prv {
-    struct replay *replay;
+    struct event_replay *replay;
     struct tape *tape;
     struct side sides[2]; /* threads, processors */
     struct digits *types; /* Paraver's event types, by channel: ":25:" */
@@ -401,7 +401,7 @@ static int write_traces(struct prv *p, struct rt_error *e)
     return rc;
 }
 
-int prv_write(struct replay *r, const char *dir, struct prv_found *found, struct rt_error *e)
+int prv_write(struct event_replay *r, const char *dir, struct prv_found *found, struct rt_error *e)
 {
     struct prv p = {.replay = r, .sides = {{.fd = -1}, {.fd = -1}}, .found = found};
     *found = (struct prv_found){.lines = 0};

@@ -19,7 +19,7 @@ struct prv_found {
 
 /* Writes the files into the folder `dir`, which must exist, and fills in *found. Returns 0, or
  * -errno with the reason in *e; files may then be incomplete. */
-RT_MUST_CHECK int prv_write(struct replay *r, const char *dir, struct prv_found *found,
+RT_MUST_CHECK int prv_write(struct event_replay *r, const char *dir, struct prv_found *found,
                             struct rt_error *e);
 
 /* late_lines.c: inserts n lines into the complete trace at `path`. `put` writes the line number i;
@@ -30,15 +30,15 @@ RT_MUST_CHECK int prv_merge_late(const char *path, size_t n,
 
 /* prv_text.c: makes the text that begins the lines of each row, from the processor to the thread,
  * such as "0:1:2:1:", and its length. The caller frees *prefix and *length. */
-RT_MUST_CHECK int prv_prefixes(const struct replay *r, bool processors, char (**prefix)[32],
+RT_MUST_CHECK int prv_prefixes(const struct event_replay *r, bool processors, char (**prefix)[32],
                                uint8_t **length, struct rt_error *e);
 /* Write the labels, the names of rows and the views of one trace into `dir`. processors: of
  * cpu.prv, otherwise of thread.prv. */
-RT_MUST_CHECK int prv_write_pcf(const struct replay *r, const char *dir, bool processors,
+RT_MUST_CHECK int prv_write_pcf(const struct event_replay *r, const char *dir, bool processors,
                                 struct rt_error *e);
-RT_MUST_CHECK int prv_write_row(const struct replay *r, const char *dir, bool processors,
+RT_MUST_CHECK int prv_write_row(const struct event_replay *r, const char *dir, bool processors,
                                 struct rt_error *e);
-RT_MUST_CHECK int prv_write_views(const struct replay *r, const char *dir, bool processors,
+RT_MUST_CHECK int prv_write_views(const struct event_replay *r, const char *dir, bool processors,
                                   struct rt_error *e);
 
 #endif

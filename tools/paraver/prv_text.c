@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int prv_prefixes(const struct replay *r, bool processors, char (**prefix)[32], uint8_t **length,
-                 struct rt_error *e)
+int prv_prefixes(const struct event_replay *r, bool processors, char (**prefix)[32],
+                 uint8_t **length, struct rt_error *e)
 {
     uint32_t threads, rows;
     const struct replay_thread *t = replay_threads(r, &threads);
@@ -81,7 +81,7 @@ static void print_label(void *context, int64_t value, const char *text)
     print_line(f, text[0] != '\0' ? text : "(no name)");
 }
 
-static void print_states(FILE *f, const struct replay *r)
+static void print_states(FILE *f, const struct event_replay *r)
 {
     (void)fputs("STATES\n", f);
     for (uint32_t k = 0; k < replay_channel_count(r); k++)
@@ -97,7 +97,8 @@ static bool is_there(const struct replay_channel *c, bool processors)
     return processors ? c->on_processor : c->on_thread;
 }
 
-int prv_write_pcf(const struct replay *r, const char *dir, bool processors, struct rt_error *e)
+int prv_write_pcf(const struct event_replay *r, const char *dir, bool processors,
+                  struct rt_error *e)
 {
     char path[4200];
     (void)snprintf(path, sizeof path, "%s/%s.pcf", dir, side_of(processors));
@@ -142,7 +143,7 @@ static void print_processor(FILE *f, const struct replay_processor *p, const cha
     print_line(f, text);
 }
 
-static void print_processors(FILE *f, const struct replay *r, const char *level)
+static void print_processors(FILE *f, const struct event_replay *r, const char *level)
 {
     uint32_t n, nodes;
     const struct replay_processor *p = replay_processors(r, &n);
@@ -153,7 +154,7 @@ static void print_processors(FILE *f, const struct replay *r, const char *level)
     (void)fputc('\n', f);
 }
 
-static void print_nodes(FILE *f, const struct replay *r)
+static void print_nodes(FILE *f, const struct event_replay *r)
 {
     uint32_t nodes;
     const char *const *hosts = replay_nodes(r, &nodes);
@@ -171,7 +172,7 @@ static void print_task(FILE *f, const struct rt_rank_info *info, uint32_t pid)
     (void)fprintf(f, "rank %" PRId32 " (%spid %" PRIu32 ")\n", info->rank, world, pid);
 }
 
-static void print_tasks(FILE *f, const struct replay *r)
+static void print_tasks(FILE *f, const struct event_replay *r)
 {
     uint32_t n;
     const struct replay_thread *t = replay_threads(r, &n);
@@ -182,7 +183,7 @@ static void print_tasks(FILE *f, const struct replay *r)
     (void)fputc('\n', f);
 }
 
-static void print_threads(FILE *f, const struct replay *r)
+static void print_threads(FILE *f, const struct event_replay *r)
 {
     uint32_t n;
     const struct replay_thread *t = replay_threads(r, &n);
@@ -201,7 +202,8 @@ static void print_threads(FILE *f, const struct replay *r)
     }
 }
 
-int prv_write_row(const struct replay *r, const char *dir, bool processors, struct rt_error *e)
+int prv_write_row(const struct event_replay *r, const char *dir, bool processors,
+                  struct rt_error *e)
 {
     char path[4200];
     (void)snprintf(path, sizeof path, "%s/%s.row", dir, side_of(processors));
@@ -279,7 +281,8 @@ static int write_view(const struct replay_channel *c, const char *dir, bool proc
     return close_file(f, path, e);
 }
 
-int prv_write_views(const struct replay *r, const char *dir, bool processors, struct rt_error *e)
+int prv_write_views(const struct event_replay *r, const char *dir, bool processors,
+                    struct rt_error *e)
 {
     char path[4200];
     int rc = 0;

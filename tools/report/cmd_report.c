@@ -9,7 +9,7 @@
 
 #define MOST_FOLDERS 1000
 
-struct wishes {
+struct report_wishes {
     const char *path[MOST_FOLDERS];
     size_t paths;
     const char *whole;
@@ -19,7 +19,7 @@ struct wishes {
     struct window_span windows;
 };
 
-static int take_option(struct wishes *w, const struct arguments *a)
+static int take_option(struct report_wishes *w, const struct arguments *a)
 {
     struct rt_error e = {{0}};
     const char *name = a->option->name;
@@ -48,10 +48,10 @@ static int take_option(struct wishes *w, const struct arguments *a)
     return a->option->value == NULL || w->whole == a->value ? TOOL_OK : TOOL_USAGE;
 }
 
-static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
+static int read_wishes(struct report_wishes *w, int argc, char **argv, int *code)
 {
     struct arguments a = {.command = &command_report, .count = argc, .words = argv, .next = 1};
-    *w = (struct wishes){.top = 20, .wait = 30};
+    *w = (struct report_wishes){.top = 20, .wait = 30};
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         *code = kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
@@ -76,7 +76,7 @@ static int read_wishes(struct wishes *w, int argc, char **argv, int *code)
 }
 
 /* Reads the run of -total, which gives the true totals. */
-static int read_whole(const struct wishes *w, struct report *whole)
+static int read_whole(const struct report_wishes *w, struct report *whole)
 {
     static const struct rank_list every;
     static const struct window_span all;
@@ -99,7 +99,8 @@ static int read_whole(const struct wishes *w, struct report *whole)
     return rc;
 }
 
-static void print_one(const struct wishes *w, const struct report *r, const struct report *whole)
+static void print_one(const struct report_wishes *w, const struct report *r,
+                      const struct report *whole)
 {
     struct report_estimate estimate;
     const struct report_estimate *e =
@@ -115,7 +116,7 @@ static void print_one(const struct wishes *w, const struct report *r, const stru
         report_print_text(stdout, r, e, (size_t)w->top, w->all);
 }
 
-static int report_one(const struct wishes *w, const char *path)
+static int report_one(const struct report_wishes *w, const char *path)
 {
     static struct report r, whole;
     struct rt_error e = {{0}};
@@ -146,7 +147,8 @@ static int report_one(const struct wishes *w, const char *path)
     return code;
 }
 
-static int hot_rank(struct hot *h, const struct wishes *w, const struct rt_run *run, size_t i)
+static int hot_rank(struct hot *h, const struct report_wishes *w, const struct rt_run *run,
+                    size_t i)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
@@ -160,7 +162,7 @@ static int hot_rank(struct hot *h, const struct wishes *w, const struct rt_run *
 }
 
 /* Shows the samples of all ranks together. */
-static int report_hot(const struct wishes *w, const char *path)
+static int report_hot(const struct report_wishes *w, const char *path)
 {
     struct hot h = {0};
     struct progress p;
@@ -190,7 +192,7 @@ static int report_hot(const struct wishes *w, const char *path)
 
 static int report_main(int argc, char **argv)
 {
-    static struct wishes w;
+    static struct report_wishes w;
     int code;
     if (read_wishes(&w, argc, argv, &code) != 0)
         return code;

@@ -17,7 +17,7 @@ struct open_sample {
     uint32_t left; /* callers that are still to come */
 };
 
-struct reading {
+struct hot_reading {
     struct hot *h;
     const struct window_span *windows;
     struct open_sample *open;
@@ -38,7 +38,7 @@ static int push_frame(struct hot *h, uint32_t place)
     return 0;
 }
 
-static int add_frame(struct reading *r, uint64_t address, uint64_t clock, uint32_t *place)
+static int add_frame(struct hot_reading *r, uint64_t address, uint64_t clock, uint32_t *place)
 {
     struct hot *h = r->h;
     if (addresses_find(&h->at, address, clock, place) != 0)
@@ -55,7 +55,7 @@ static int add_frame(struct reading *r, uint64_t address, uint64_t clock, uint32
     return push_frame(h, *place);
 }
 
-static struct open_sample *open_of(struct reading *r, int32_t thread, bool make)
+static struct open_sample *open_of(struct hot_reading *r, int32_t thread, bool make)
 {
     if (r->latest < r->open_count && r->open[r->latest].thread == thread)
         return &r->open[r->latest];
@@ -70,7 +70,7 @@ static struct open_sample *open_of(struct reading *r, int32_t thread, bool make)
     return &r->open[r->open_count++];
 }
 
-static int begin_sample(struct reading *r, const struct rt_event *e)
+static int begin_sample(struct hot_reading *r, const struct rt_event *e)
 {
     struct hot *h = r->h;
     uint32_t callers = (uint32_t)EVENT_GET(e, EV_SAMPLE, callers), place;
@@ -97,7 +97,8 @@ static int begin_sample(struct reading *r, const struct rt_event *e)
     return 0;
 }
 
-static int add_caller(struct reading *r, struct open_sample *o, uint64_t address, uint64_t clock)
+static int add_caller(struct hot_reading *r, struct open_sample *o, uint64_t address,
+                      uint64_t clock)
 {
     struct hot *h = r->h;
     struct hot_sample *s = &h->samples[o->sample];
@@ -120,7 +121,7 @@ static int add_caller(struct reading *r, struct open_sample *o, uint64_t address
     return 0;
 }
 
-static int take_event(struct reading *r, const struct rt_event *e)
+static int take_event(struct hot_reading *r, const struct rt_event *e)
 {
     if (!window_span_has(r->windows, e->window))
         return 0;
@@ -133,7 +134,7 @@ static int take_event(struct reading *r, const struct rt_event *e)
     return o != NULL && rc == 0 ? add_caller(r, o, e->b, e->clock) : rc;
 }
 
-static int read_all(struct reading *r, struct rt_rank *rank, struct rt_error *e)
+static int read_all(struct hot_reading *r, struct rt_rank *rank, struct rt_error *e)
 {
     struct rt_event *rows = malloc(BLOCK * sizeof *rows);
     uint64_t first = 0;
@@ -153,7 +154,7 @@ static int read_all(struct reading *r, struct rt_rank *rank, struct rt_error *e)
 int hot_collect(struct hot *h, struct rt_rank *rank, const struct window_span *windows,
                 struct rt_error *e)
 {
-    struct reading r = {.h = h, .windows = windows};
+    struct hot_reading r = {.h = h, .windows = windows};
     const char *asked = rt_rank_metadata(rank, "option.sample");
     if (asked != NULL && h->asked[0] == '\0')
         (void)snprintf(h->asked, sizeof h->asked, "%s", asked);

@@ -114,14 +114,14 @@ static void print_calls_row(FILE *out, const struct report *r, const struct repo
     (void)fputc('\n', out);
 }
 
-struct order {
+struct counter_order {
     const struct report *r;
     const char *name; /* of the event to sort by */
 };
 
 static int by_count(const void *a, const void *b, void *ctx)
 {
-    const struct order *o = ctx;
+    const struct counter_order *o = ctx;
     uint64_t x = sum_calls(o->r, o->name, *(const int *)a),
              y = sum_calls(o->r, o->name, *(const int *)b);
     return x < y ? 1 : x > y ? -1 : *(const int *)a - *(const int *)b;
@@ -139,7 +139,7 @@ static void print_calls(FILE *out, const struct report *r, const struct report_r
                 functions[n++] = f;
                 break;
             }
-    struct order o = {r, names->counters[0].name};
+    struct counter_order o = {r, names->counters[0].name};
     qsort_r(functions, n, sizeof *functions, by_count, &o);
     (void)fprintf(out, "\nEvents counted in MPI calls\n  %-28s", "function");
     for (size_t c = 0; c < names->counter_count; c++)

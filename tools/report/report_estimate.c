@@ -115,15 +115,15 @@ static double scale_of(const struct sums *s, double instructions)
     return base > 0 ? instructions / base : 0;
 }
 
-struct known {
+struct known_count {
     double values[ESTIMATES];
     bool has[ESTIMATES];
 };
 
-static struct known known_of(const struct report *whole, const struct report_rank *k,
-                             const struct report_thread *t)
+static struct known_count known_of(const struct report *whole, const struct report_rank *k,
+                                   const struct report_thread *t)
 {
-    struct known n = {{0}, {0}};
+    struct known_count n = {{0}, {0}};
     const struct report_rank *its_rank = NULL;
     const struct report_thread *other = same_thread(whole, k, t->row.thread, &its_rank);
     uint64_t instructions = t->row.instructions;
@@ -143,7 +143,7 @@ static struct known known_of(const struct report *whole, const struct report_ran
 }
 
 /* Adds a thread. A sum is known only if it is known for each thread. */
-static void add_thread(struct report_estimate *e, const struct sums *s, const struct known *n,
+static void add_thread(struct report_estimate *e, const struct sums *s, const struct known_count *n,
                        double scale)
 {
     bool first = e->threads++ == 0;
@@ -171,7 +171,7 @@ bool report_estimate(const struct report *r, const struct report *whole,
             out->unfinished += s.unfinished;
             if (s.windows == 0)
                 continue;
-            struct known n = known_of(whole, k, &k->threads[t]);
+            struct known_count n = known_of(whole, k, &k->threads[t]);
             double scale = scale_of(&s, n.values[ESTIMATE_INSTRUCTIONS]);
             if (scale > 0)
                 add_thread(out, &s, &n, scale);

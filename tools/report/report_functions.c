@@ -131,15 +131,15 @@ void report_functions_end(struct function_pass *p)
 
 /* --- all ranks together ----------------------------------------------------------------------- */
 
-struct row {
+struct function_row {
     struct report_function sum;
     uint32_t item;
 };
 
 static int by_self(const void *a, const void *b)
 {
-    const struct report_function *x = &((const struct row *)a)->sum,
-                                 *y = &((const struct row *)b)->sum;
+    const struct report_function *x = &((const struct function_row *)a)->sum,
+                                 *y = &((const struct function_row *)b)->sum;
     if (x->self_ns > y->self_ns || x->self_ns < y->self_ns)
         return x->self_ns > y->self_ns ? -1 : 1;
     return x->calls == y->calls ? 0 : x->calls > y->calls ? -1 : 1;
@@ -147,13 +147,13 @@ static int by_self(const void *a, const void *b)
 
 /* Returns the functions that were called, the longest first, in a malloc'ed array of *count; NULL
  * without memory. */
-static struct row *sum_ranks(const struct report *r, size_t *count)
+static struct function_row *sum_ranks(const struct report *r, size_t *count)
 {
-    struct row *rows = calloc(r->addresses.count + 1, sizeof *rows);
+    struct function_row *rows = calloc(r->addresses.count + 1, sizeof *rows);
     *count = 0;
     for (size_t item = 0; rows != NULL && item < r->addresses.count; item++) {
-        struct row *row = &rows[*count];
-        *row = (struct row){.item = (uint32_t)item};
+        struct function_row *row = &rows[*count];
+        *row = (struct function_row){.item = (uint32_t)item};
         for (size_t i = 0; i < r->rank_count; i++) {
             if (item >= r->ranks[i].program_room)
                 continue;
@@ -170,7 +170,8 @@ static struct row *sum_ranks(const struct report *r, size_t *count)
     return rows;
 }
 
-static void print_row(FILE *out, const struct report *r, const struct row *row, double all_ns)
+static void print_row(FILE *out, const struct report *r, const struct function_row *row,
+                      double all_ns)
 {
     char total[24], self[24];
     const struct address *at = &r->addresses.items[row->item];
@@ -191,7 +192,7 @@ void report_functions_print(FILE *out, const struct report *r, size_t top)
     size_t n;
     double all_ns = 0;
     uint64_t unmatched = 0;
-    struct row *rows = sum_ranks(r, &n);
+    struct function_row *rows = sum_ranks(r, &n);
     for (size_t i = 0; i < n; i++)
         all_ns += rows[i].sum.self_ns;
     for (size_t i = 0; i < r->rank_count; i++)
@@ -218,7 +219,7 @@ void report_functions_print(FILE *out, const struct report *r, size_t top)
 void report_functions_json(struct json *j, const struct report *r)
 {
     size_t n;
-    struct row *rows = sum_ranks(r, &n);
+    struct function_row *rows = sum_ranks(r, &n);
     json_array_begin(j, "program_functions");
     for (size_t i = 0; i < n; i++) {
         const struct address *at = &r->addresses.items[rows[i].item];

@@ -29,7 +29,7 @@ struct call_stack {
     } calls[STACK_DEPTH];
 };
 
-struct pass {
+struct rank_pass {
     struct report *report;
     struct report_rank *out;
     struct rt_rank *rank;
@@ -188,7 +188,7 @@ static void place_threads(struct report_rank *out, const struct rt_rank *rank)
         out->event_cost_ns = ticks * rt_rank_span_ns(rank, 1000000000) / 1e9;
 }
 
-static struct call_stack *stack_of(struct pass *p, int32_t thread)
+static struct call_stack *stack_of(struct rank_pass *p, int32_t thread)
 {
     for (size_t i = 0; i < p->stack_count; i++)
         if (p->stacks[i].thread == thread)
@@ -205,7 +205,8 @@ static struct call_stack *stack_of(struct pass *p, int32_t thread)
     return more;
 }
 
-static void take_enter(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)
+static void take_enter(struct rank_pass *p, struct call_stack *s, const struct rt_event *ev,
+                       uint32_t f)
 {
     struct report_calls *c = &p->out->functions[f];
     bool nested = s->depth > 0;
@@ -237,7 +238,7 @@ static void take_enter(struct pass *p, struct call_stack *s, const struct rt_eve
 }
 
 /* Adds bytes that were unknown at the enter event. The leave event's b holds the call's total. */
-static void take_late_bytes(struct pass *p, struct call_stack *s, const struct rt_event *ev,
+static void take_late_bytes(struct rank_pass *p, struct call_stack *s, const struct rt_event *ev,
                             uint32_t f)
 {
     uint64_t all = EVENT_GET(ev, EV_MPI_LEAVE, bytes);
@@ -249,7 +250,8 @@ static void take_late_bytes(struct pass *p, struct call_stack *s, const struct r
         s->window->bytes += all - s->calls[0].bytes;
 }
 
-static void take_leave(struct pass *p, struct call_stack *s, const struct rt_event *ev, uint32_t f)
+static void take_leave(struct rank_pass *p, struct call_stack *s, const struct rt_event *ev,
+                       uint32_t f)
 {
     /* An exception or longjmp() out of a call skips leaves: drop the calls above the matching
      * enter. */
@@ -279,14 +281,14 @@ static void take_leave(struct pass *p, struct call_stack *s, const struct rt_eve
         s->window->mpi_ns += ns;
 }
 
-static void name_function(struct pass *p, uint32_t f, uint32_t code)
+static void name_function(struct rank_pass *p, uint32_t f, uint32_t code)
 {
     if (p->report->names[f] == NULL)
         p->report->names[f] = strdup(rt_rank_function(p->rank, code, NULL));
 }
 
 /* Returns the window that the event in this row of /events opens, or NULL. */
-static struct report_window *opened_here(struct pass *p, uint64_t row)
+static struct report_window *opened_here(struct rank_pass *p, uint64_t row)
 {
     const struct report_rank *k = p->out;
     while (p->next_window < k->window_count && k->windows[p->next_window].row.open_row < row)
@@ -295,7 +297,7 @@ static struct report_window *opened_here(struct pass *p, uint64_t row)
     return here ? &k->windows[p->next_window] : NULL;
 }
 
-static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
+static int take_event(struct rank_pass *p, const struct rt_event *ev, uint64_t row)
 {
     if (!window_span_has(&p->report->windows, ev->window))
         return 0;
@@ -342,7 +344,7 @@ static int take_event(struct pass *p, const struct rt_event *ev, uint64_t row)
     return 0;
 }
 
-static int pass_over_events(struct pass *p, struct progress *progress, struct rt_error *e)
+static int pass_over_events(struct rank_pass *p, struct progress *progress, struct rt_error *e)
 {
     struct rt_event *block = calloc(BLOCK_ROWS, sizeof *block);
     int rc = block != NULL ? 0 : -ENOMEM;
@@ -388,7 +390,7 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     out->counts_events = events != NULL && events[0] != '\0';
     out->is_counting_run = option_is(rank, "option.count", '1');
     out->default_start = !option_is(rank, "option.default_start", '0');
-    struct pass p = {.report = r, .out = out, .rank = rank};
+    struct rank_pass p = {.report = r, .out = out, .rank = rank};
     if (addresses_begin_rank(&r->addresses, rank) != 0) {
         rt_error_set(e, "no memory");
         return -ENOMEM;

@@ -14,7 +14,7 @@ static const char *const names[QUANTITIES] = {"duration_ns", "outside_mpi_ns", "
                                               "mpi_calls",   "mpi_bytes",      "instructions"};
 
 /* One window of one rank, the sum of its threads. NAN: unknown. */
-struct part {
+struct uneven_part {
     int32_t ordinal, rank;
     double mpi_ns, of[QUANTITIES];
 };
@@ -44,7 +44,7 @@ static const struct report_thread *thread_of(const struct report_rank *k, int32_
 
 static int by_ordinal(const void *a, const void *b)
 {
-    const struct part *x = a, *y = b;
+    const struct uneven_part *x = a, *y = b;
     if (x->ordinal != y->ordinal)
         return x->ordinal < y->ordinal ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
@@ -58,7 +58,7 @@ static int by_loss(const void *a, const void *b)
     return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
 }
 
-static size_t take_rank(const struct report_rank *k, struct part *out)
+static size_t take_rank(const struct report_rank *k, struct uneven_part *out)
 {
     size_t n = 0;
     bool calls = false;
@@ -72,7 +72,7 @@ static size_t take_rank(const struct report_rank *k, struct part *out)
         double instructions = w->row.start_icount < 0 || w->row.stop_icount < 0
                                   ? NAN
                                   : (double)(w->row.stop_icount - w->row.start_icount);
-        out[n] = (struct part){w->row.ordinal, k->info.rank, w->mpi_ns, {0}};
+        out[n] = (struct uneven_part){w->row.ordinal, k->info.rank, w->mpi_ns, {0}};
         out[n].of[LENGTH] = (double)(w->stop_ns - w->start_ns);
         out[n].of[CALLS] = (double)w->calls;
         out[n].of[BYTES] = (double)w->bytes;
@@ -82,7 +82,7 @@ static size_t take_rank(const struct report_rank *k, struct part *out)
 }
 
 /* Merges the threads of one rank and window. */
-static size_t join(struct part *parts, size_t count)
+static size_t join(struct uneven_part *parts, size_t count)
 {
     size_t n = 0;
     qsort(parts, count, sizeof *parts, by_ordinal);
@@ -96,14 +96,14 @@ static size_t join(struct part *parts, size_t count)
             parts[n - 1].of[q] += parts[i].of[q];
     }
     for (size_t i = 0; i < n; i++) {
-        struct part *p = &parts[i];
+        struct uneven_part *p = &parts[i];
         p->of[OUTSIDE] = p->of[LENGTH] - p->mpi_ns;
         p->of[SHARE] = p->of[LENGTH] > 0 ? p->mpi_ns / p->of[LENGTH] : NAN;
     }
     return n;
 }
 
-static struct spread spread_of(const struct part *parts, size_t n, enum quantity q)
+static struct spread spread_of(const struct uneven_part *parts, size_t n, enum quantity q)
 {
     struct spread s = {.ranks = 0};
     double sum = 0;
@@ -134,7 +134,7 @@ static struct uneven *collect(const struct report *r, size_t *count)
     *count = 0;
     for (size_t i = 0; i < r->rank_count; i++)
         room += r->ranks[i].window_count;
-    struct part *parts = calloc(room, sizeof *parts);
+    struct uneven_part *parts = calloc(room, sizeof *parts);
     struct uneven *out = calloc(room, sizeof *out);
     for (size_t i = 0; parts != NULL && out != NULL && i < r->rank_count; i++)
         if (r->ranks[i].error == NULL && r->ranks[i].info.is_main)

@@ -13,7 +13,7 @@
 #define PAIRS_SHOWN 10
 #define RANKS_MOST 2048 /* for more ranks, pairs are not stored; 96 MiB */
 
-struct sum {
+struct wait_sum {
     uint64_t waits;
     double total_ns, longest_ns;
     int32_t rank, for_rank; /* of the longest wait */
@@ -24,16 +24,16 @@ struct rank_waits {
     double waited_ns, awaited_ns; /* awaited_ns: others waited for it */
 };
 
-struct pair {
+struct wait_pair {
     uint64_t messages, likely, bytes;
 };
 
 struct report_waits {
     const struct window_span *windows;
     struct emu_waits *waits;
-    struct sum sums[EMU_WAIT_KINDS][REPORT_FUNCTIONS];
+    struct wait_sum sums[EMU_WAIT_KINDS][REPORT_FUNCTIONS];
     struct rank_waits *ranks; /* by rank */
-    struct pair *pairs;       /* at from * rank_count + to; NULL: too many ranks */
+    struct wait_pair *pairs;  /* at from * rank_count + to; NULL: too many ranks */
     uint32_t rank_count;
     struct emu_unmatched unmatched;
     uint64_t messages, likely, bytes, collectives_left;
@@ -45,7 +45,7 @@ static void add_wait(void *context, const struct emu_wait *x)
     struct report_waits *w = context;
     if (!window_span_has(w->windows, x->window) || x->function >= REPORT_FUNCTIONS)
         return;
-    struct sum *s = &w->sums[x->kind][x->function];
+    struct wait_sum *s = &w->sums[x->kind][x->function];
     double ns = (double)x->ns;
     s->waits++;
     s->total_ns += ns;
@@ -71,7 +71,7 @@ static void add_message(void *context, const struct emu_message *m)
     if (w->pairs == NULL || m->sender < 0 || m->receiver < 0 ||
         (uint32_t)m->sender >= w->rank_count || (uint32_t)m->receiver >= w->rank_count)
         return;
-    struct pair *p = &w->pairs[(size_t)m->sender * w->rank_count + (uint32_t)m->receiver];
+    struct wait_pair *p = &w->pairs[(size_t)m->sender * w->rank_count + (uint32_t)m->receiver];
     p->messages++;
     p->likely += m->likely;
     p->bytes += m->bytes;
@@ -206,7 +206,7 @@ static void print_sums(FILE *out, const struct report *r)
     char total[24], mean[24], most[24];
     for (int k = 0; k < EMU_WAIT_KINDS; k++)
         for (int f = 0; f < REPORT_FUNCTIONS; f++) {
-            const struct sum *s = &w->sums[k][f];
+            const struct wait_sum *s = &w->sums[k][f];
             if (s->waits == 0)
                 continue;
             if (!head)
@@ -254,8 +254,8 @@ static void print_ranks(FILE *out, const struct report_waits *w)
 
 static int by_bytes(const void *a, const void *b, void *pairs)
 {
-    const struct pair *x = (struct pair *)pairs + *(const uint32_t *)a,
-                      *y = (struct pair *)pairs + *(const uint32_t *)b;
+    const struct wait_pair *x = (struct wait_pair *)pairs + *(const uint32_t *)a,
+                           *y = (struct wait_pair *)pairs + *(const uint32_t *)b;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
@@ -331,7 +331,7 @@ static void json_sums(struct json *j, const struct report *r)
     json_array_begin(j, "waits");
     for (int k = 0; k < EMU_WAIT_KINDS; k++)
         for (int f = 0; f < REPORT_FUNCTIONS; f++) {
-            const struct sum *s = &r->waits->sums[k][f];
+            const struct wait_sum *s = &r->waits->sums[k][f];
             if (s->waits == 0)
                 continue;
             json_object_begin(j, NULL);

@@ -13,7 +13,7 @@
 
 #define MOST_WINDOWS 1000000
 
-struct wishes {
+struct plan_wishes {
     const char *path, *out;
     struct rank_list ranks;
     struct plan_wish plan;
@@ -53,7 +53,7 @@ static bool instructions(const char *text, uint64_t least, uint64_t *out)
 
 static int take_option(void *wishes, const struct arguments *a)
 {
-    struct wishes *w = wishes;
+    struct plan_wishes *w = wishes;
     struct rt_error e = {{0}};
     const char *name = a->option->name, *v = a->value;
 #define COUNT                                                                                      \
@@ -82,7 +82,8 @@ static int take_option(void *wishes, const struct arguments *a)
 
 /* Skips files of forked children and of programs after exec: they run the chains too, but nothing
  * is planned for them. */
-static bool take_file(struct totals *t, const struct wishes *w, const struct rt_run *run, size_t i)
+static bool take_file(struct totals *t, const struct plan_wishes *w, const struct rt_run *run,
+                      size_t i)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
@@ -101,7 +102,7 @@ static bool take_file(struct totals *t, const struct wishes *w, const struct rt_
     return rc == 0;
 }
 
-static bool read_totals(struct totals *t, const struct wishes *w, const struct rt_run *run)
+static bool read_totals(struct totals *t, const struct plan_wishes *w, const struct rt_run *run)
 {
     struct progress p;
     bool good = true;
@@ -124,7 +125,7 @@ static bool read_totals(struct totals *t, const struct wishes *w, const struct r
 
 /* Refuses to plan if ranks are missing. A rank without totals would run without windows, though
  * nobody asked for that. */
-static bool ranks_are_complete(const struct totals *t, const struct wishes *w,
+static bool ranks_are_complete(const struct totals *t, const struct plan_wishes *w,
                                const struct rt_run *run)
 {
     if (w->ranks.count > 0 || rt_run_is_one_file(run) || t->size <= 0 ||
@@ -153,7 +154,7 @@ static bool chain_is_legal(const char *chains)
     return rc == 0;
 }
 
-static void say_group(const struct wishes *w, const struct plan_rank *ranks,
+static void say_group(const struct plan_wishes *w, const struct plan_rank *ranks,
                       const struct plan_group *g)
 {
     char *list = plan_ranks_text(ranks, g), thread[40] = "";
@@ -168,7 +169,7 @@ static void say_group(const struct wishes *w, const struct plan_rank *ranks,
 }
 
 /* Returns all chains, one per line, malloc'ed; NULL after printing a message. */
-static char *make_chains(const struct wishes *w, struct totals *t)
+static char *make_chains(const struct plan_wishes *w, struct totals *t)
 {
     struct plan_group *groups = NULL;
     size_t count = 0, bytes = 0;
@@ -199,7 +200,7 @@ static char *make_chains(const struct wishes *w, struct totals *t)
 }
 
 /* Writes the chains to a new file, so that it never replaces a plan that is in use. */
-static bool write_file(const struct wishes *w, const char *chains)
+static bool write_file(const struct plan_wishes *w, const char *chains)
 {
     int fd = open(w->out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
@@ -221,7 +222,7 @@ static bool write_file(const struct wishes *w, const char *chains)
     return false;
 }
 
-static int plan_run(const struct wishes *w, const struct rt_run *run)
+static int plan_run(const struct plan_wishes *w, const struct rt_run *run)
 {
     struct totals t;
     char *chains = NULL;
@@ -240,7 +241,7 @@ static int plan_run(const struct wishes *w, const struct rt_run *run)
 static int plan_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_plan, .count = argc, .words = argv, .next = 1};
-    static struct wishes w;
+    static struct plan_wishes w;
     w.wait = 30;
     int code;
     if (!arguments_one_folder(&a, take_option, &w, "--windows N --length L DIR", &w.path, &code))

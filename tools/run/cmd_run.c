@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-struct run {
+struct run_command {
     struct options options; /* from the environment, overridden by the command line */
     bool explain, quiet;
     unsigned chains;
@@ -54,7 +54,8 @@ static char *absolute_path(const char *value)
     return n >= 0 ? out : NULL;
 }
 
-static int set_row(struct run *r, bool *seen, const struct option_row *row, const char *value)
+static int set_row(struct run_command *r, bool *seen, const struct option_row *row,
+                   const char *value)
 {
     struct rt_error e = {{0}};
     ptrdiff_t i = row - option_table;
@@ -87,7 +88,7 @@ static int set_row(struct run *r, bool *seen, const struct option_row *row, cons
 
 /* Refuses options that only modify what another option records, if that option is missing. In the
  * environment they are legal, because they may be meant for later runs. */
-static bool makes_sense(const struct run *r, const bool *seen)
+static bool makes_sense(const struct run_command *r, const bool *seen)
 {
     static const struct {
         enum option_index option, of;
@@ -108,7 +109,7 @@ static bool makes_sense(const struct run *r, const bool *seen)
 }
 
 /* Returns true to go on, or false with the exit code in *code. */
-static bool read_arguments(struct run *r, int argc, char **argv, int *code)
+static bool read_arguments(struct run_command *r, int argc, char **argv, int *code)
 {
     struct rt_error e = {{0}};
     bool seen[OPTION_COUNT] = {false};
@@ -143,12 +144,12 @@ static bool read_arguments(struct run *r, int argc, char **argv, int *code)
 
 /* One process per node prints messages, as in the library: local rank 0. The others exit with the
  * same code. */
-static bool speaks(const struct run *r)
+static bool speaks(const struct run_command *r)
 {
     return !r->as_rank || identity_speaks(&r->id);
 }
 
-static int check_program(struct run *r, struct rt_error *e)
+static int check_program(struct run_command *r, struct rt_error *e)
 {
     int rc = program_look(&r->program, r->words[0], e);
     if (rc != 0)
@@ -171,7 +172,7 @@ static int check_program(struct run *r, struct rt_error *e)
 
 /* Checks the room for streams in the memory file system. Too little room only causes a warning:
  * streams become smaller, or ranks stay unrecorded. */
-static int check_streams(const struct run *r, struct rt_error *e)
+static int check_streams(const struct run_command *r, struct rt_error *e)
 {
     const char *shm = r->options.text[OPT_shm];
     struct statvfs v;
@@ -192,7 +193,7 @@ static int check_streams(const struct run *r, struct rt_error *e)
     return 0;
 }
 
-static int make_folder(struct run *r, struct rt_error *e)
+static int make_folder(struct run_command *r, struct rt_error *e)
 {
     const struct program *p = r->has_target ? &r->target : &r->program;
     char run_id[128];
@@ -231,7 +232,7 @@ static int make_folder(struct run *r, struct rt_error *e)
     return 0;
 }
 
-static int check_all(struct run *r, struct rt_error *e)
+static int check_all(struct run_command *r, struct rt_error *e)
 {
     struct ctl_config *config = NULL;
     bool one_window = false;
@@ -291,7 +292,7 @@ static const char *const *exported_names(void)
 
 /* Sets the environment of the traced program. For launchers that need it, adds words to the
  * command. */
-static int prepare_command(struct run *r, char ***command)
+static int prepare_command(struct run_command *r, char ***command)
 {
     const char *runtime = r->has_target ? r->target.runtime : r->program.runtime;
     char *preload = preload_value(r->library, runtime);
@@ -311,7 +312,7 @@ static int prepare_command(struct run *r, char ***command)
     return names != NULL && *command != NULL ? 0 : -ENOMEM;
 }
 
-static int explain(struct run *r)
+static int explain(struct run_command *r)
 {
     struct ctl_config *config = NULL;
     struct rt_error e = {{0}};
@@ -332,7 +333,7 @@ static int explain(struct run *r)
 
 /* Starts the program. A rank executes it directly, so that no process of ours stays between
  * launcher and program; otherwise it runs as a child. */
-static int start(struct run *r, char **command, bool traced)
+static int start(struct run_command *r, char **command, bool traced)
 {
     if (r->as_rank) {
         (void)execv(r->program.path, command);
@@ -368,7 +369,7 @@ static int run_main(int argc, char **argv)
 {
     pmu_names_prepare(installed_events, environ);
     (void)unsetenv(PMU_NAMES_VARIABLE);
-    static struct run r;
+    static struct run_command r;
     int code;
     struct rt_error e = {{0}};
     if (!read_arguments(&r, argc, argv, &code))

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct file {
+struct elf_file {
     const char *bytes;
     size_t size;
 };
 
 /* Returns the bytes of the file that are loaded at that address, or NULL if fewer than n are there.
  * Sets *left to how many there are. */
-static const char *at_address(const struct file *f, uint64_t address, size_t n, size_t *left)
+static const char *at_address(const struct elf_file *f, uint64_t address, size_t n, size_t *left)
 {
     const Elf64_Ehdr *h = (const void *)f->bytes;
     for (unsigned i = 0; i < h->e_phnum; i++) {
@@ -34,14 +34,14 @@ static const char *at_address(const struct file *f, uint64_t address, size_t n, 
 }
 
 /* The dynamic section. */
-struct dynamic {
+struct dynamic_section {
     const Elf64_Dyn *entries;
     size_t count;
     const char *strings;
     size_t bytes; /* size of `strings`, which ends with a NUL */
 };
 
-static uint64_t value_of(const struct dynamic *d, int64_t tag)
+static uint64_t value_of(const struct dynamic_section *d, int64_t tag)
 {
     for (size_t i = 0; i < d->count; i++)
         if (d->entries[i].d_tag == tag)
@@ -49,10 +49,10 @@ static uint64_t value_of(const struct dynamic *d, int64_t tag)
     return 0;
 }
 
-static bool read_dynamic(const struct file *f, struct dynamic *d)
+static bool read_dynamic(const struct elf_file *f, struct dynamic_section *d)
 {
     const Elf64_Ehdr *h = (const void *)f->bytes;
-    *d = (struct dynamic){.count = 0};
+    *d = (struct dynamic_section){.count = 0};
     if (f->size < sizeof *h || h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phoff > f->size ||
         h->e_phnum > (f->size - h->e_phoff) / sizeof(Elf64_Phdr) || h->e_phoff % 8 != 0)
         return false;
@@ -78,7 +78,7 @@ static bool is_asan(const char *name)
 /* Looks for the runtime in the program's DT_RUNPATH or DT_RPATH, since the loader does not use them
  * for LD_PRELOAD. If it is not there, returns its name, which the loader then finds as it does for
  * the program. */
-static void find_runtime(const struct dynamic *d, const char *program, const char *name,
+static void find_runtime(const struct dynamic_section *d, const char *program, const char *name,
                          char out[PATH_MAX])
 {
     uint64_t offset =
@@ -98,9 +98,10 @@ static void find_runtime(const struct dynamic *d, const char *program, const cha
     (void)snprintf(out, PATH_MAX, "%s", name);
 }
 
-static int look(const struct file *f, const char *path, char runtime[PATH_MAX], struct rt_error *e)
+static int look(const struct elf_file *f, const char *path, char runtime[PATH_MAX],
+                struct rt_error *e)
 {
-    struct dynamic d;
+    struct dynamic_section d;
     if (!read_dynamic(f, &d))
         return 0;
     for (const struct sanitizer *s = sanitizers_refused; s->symbol != NULL; s++)
@@ -122,7 +123,7 @@ int program_look_sanitizer(const char *path, char runtime[PATH_MAX], struct rt_e
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0; /* executable, but not readable */
-    struct file f = {.bytes = MAP_FAILED};
+    struct elf_file f = {.bytes = MAP_FAILED};
     if (fstat(fd, &st) == 0 && st.st_size > 0)
         f.bytes = mmap(NULL, f.size = (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     (void)close(fd);

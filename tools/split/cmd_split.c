@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-struct wishes {
+struct split_wishes {
     const char *path, *out;
     struct rank_list ranks;
     struct window_span windows;
     uint64_t wait;
 };
 
-struct tally {
+struct split_tally {
     char out[PATH_MAX]; /* folder that holds window-NNNNN */
     bool *made;         /* by ordinal: its folder exists */
     size_t room;
@@ -30,7 +30,7 @@ struct tally {
 
 static int take_option(void *wishes, const struct arguments *a)
 {
-    struct wishes *w = wishes;
+    struct split_wishes *w = wishes;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "output") == 0 && a->value[0] != '\0')
@@ -48,7 +48,7 @@ static int take_option(void *wishes, const struct arguments *a)
     return strcmp(name, "output") == 0 && a->value[0] != '\0' ? TOOL_OK : TOOL_USAGE;
 }
 
-static bool window_folder(struct tally *t, int32_t ordinal, char path[PATH_MAX + 32])
+static bool window_folder(struct split_tally *t, int32_t ordinal, char path[PATH_MAX + 32])
 {
     (void)snprintf(path, PATH_MAX + 32, "%s/window-%05" PRId32, t->out, ordinal);
     if ((size_t)ordinal >= t->room) {
@@ -73,7 +73,7 @@ static bool window_folder(struct tally *t, int32_t ordinal, char path[PATH_MAX +
 
 /* Writes one window of one file. Returns false if that fails, for example on a full disk, since all
  * that follow would fail too. */
-static bool split_window(struct tally *t, struct rt_rank *rank, const struct rt_extents *x,
+static bool split_window(struct split_tally *t, struct rt_rank *rank, const struct rt_extents *x,
                          const struct rt_extent *window)
 {
     char folder[PATH_MAX + 32], path[PATH_MAX + 340];
@@ -90,7 +90,7 @@ static bool split_window(struct tally *t, struct rt_rank *rank, const struct rt_
     return true;
 }
 
-static bool split_rank(struct tally *t, const struct wishes *w, struct rt_rank *rank)
+static bool split_rank(struct split_tally *t, const struct split_wishes *w, struct rt_rank *rank)
 {
     struct rt_extents x;
     struct rt_error e = {{0}};
@@ -127,7 +127,7 @@ static bool is_complete(const char *file, const struct rt_rank *rank)
     return state == RT_FILE_CLOSED || state == RT_FILE_RECOVERED;
 }
 
-static bool note_process(struct tally *t, uint32_t pid)
+static bool note_process(struct split_tally *t, uint32_t pid)
 {
     uint32_t *more = realloc(t->pids, (t->pid_count + 1) * sizeof *more);
     if (more == NULL) {
@@ -139,7 +139,8 @@ static bool note_process(struct tally *t, uint32_t pid)
     return true;
 }
 
-static bool split_file(struct tally *t, const struct wishes *w, const struct rt_run *run, size_t i)
+static bool split_file(struct split_tally *t, const struct split_wishes *w,
+                       const struct rt_run *run, size_t i)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
@@ -160,7 +161,7 @@ static bool split_file(struct tally *t, const struct wishes *w, const struct rt_
     return good;
 }
 
-static void build_indexes(struct tally *t)
+static void build_indexes(struct split_tally *t)
 {
     struct progress p;
     progress_begin(&p, "joining the files of each window");
@@ -179,7 +180,7 @@ static void build_indexes(struct tally *t)
     progress_end(&p);
 }
 
-static bool carry_memory(struct tally *t, const struct rt_run *run)
+static bool carry_memory(struct split_tally *t, const struct rt_run *run)
 {
     struct rt_error e = {{0}};
     struct split_memory m = {.dir = rt_run_dir(run),
@@ -195,7 +196,8 @@ static bool carry_memory(struct tally *t, const struct rt_run *run)
     return rc == 0;
 }
 
-static int say_result(const struct tally *t, const struct wishes *w, const struct rt_run *run)
+static int say_result(const struct split_tally *t, const struct split_wishes *w,
+                      const struct rt_run *run)
 {
     char span[48];
     if (!t->any_rank && !t->failed) {
@@ -225,9 +227,9 @@ static int say_result(const struct tally *t, const struct wishes *w, const struc
     return t->failed ? TOOL_FAILURE : TOOL_OK;
 }
 
-static int split_run(const struct wishes *w, const struct rt_run *run)
+static int split_run(const struct split_wishes *w, const struct rt_run *run)
 {
-    static struct tally t;
+    static struct split_tally t;
     bool good = true;
     if (!output_folder("split", w->out, rt_run_dir(run), "-windows", t.out))
         return TOOL_FAILURE;
@@ -244,7 +246,7 @@ static int split_run(const struct wishes *w, const struct rt_run *run)
 static int split_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_split, .count = argc, .words = argv, .next = 1};
-    static struct wishes w;
+    static struct split_wishes w;
     w.wait = 30;
     int code;
     if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.path, &code))

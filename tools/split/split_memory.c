@@ -20,7 +20,7 @@
 enum { HEAD = sizeof(struct memory_stretch), BLOCK = 1 << 16 };
 
 /* A recording. */
-struct source {
+struct split_source {
     char name[256];
     int fd;
     struct memory_head head;
@@ -37,7 +37,7 @@ struct moved {
 
 struct work {
     struct split_memory *m;
-    struct source *sources;
+    struct split_source *sources;
     size_t source_count;
     struct moved *moved;
     size_t moved_count, moved_room;
@@ -52,7 +52,7 @@ static int failed(struct work *w, const char *what, const char *path)
     return rc;
 }
 
-static int damaged(struct work *w, const struct source *s, const char *what)
+static int damaged(struct work *w, const struct split_source *s, const char *what)
 {
     rt_error_set(w->e, "%s/" MEMORY_FOLDER "/%s is damaged: %s", w->m->dir, s->name, what);
     return -EBADMSG;
@@ -88,7 +88,7 @@ static bool put_at(int fd, const void *from, size_t n, uint64_t at)
 
 /* Reads n bytes of the log at offset `at`. The first `flushed` bytes of the log are stored after
  * the buffer, the rest in the buffer. */
-static bool get_log(const struct source *s, void *to, size_t n, uint64_t at)
+static bool get_log(const struct split_source *s, void *to, size_t n, uint64_t at)
 {
     size_t filed = at >= s->flushed ? 0 : s->flushed - at < n ? (size_t)(s->flushed - at) : n;
     uint64_t in_buffer = at + filed - s->flushed;
@@ -98,7 +98,7 @@ static bool get_log(const struct source *s, void *to, size_t n, uint64_t at)
 
 /* Finds the end of the log: the last byte of the buffer that is not 0 (see
  * base/format/memory_recording.h). */
-static bool find_end(struct source *s)
+static bool find_end(struct split_source *s)
 {
     uint64_t tail = atomic_load(&s->head.tail);
     uint8_t *buffer = malloc(MEMORY_BUFFER);
@@ -113,7 +113,7 @@ static bool find_end(struct source *s)
     return good;
 }
 
-static bool open_source(struct source *s, const char *folder)
+static bool open_source(struct split_source *s, const char *folder)
 {
     char path[PATH_MAX + 260];
     (void)snprintf(path, sizeof path, "%s/%s", folder, s->name);
@@ -156,7 +156,7 @@ static int carry_file(struct work *w, const char *folder, const char *name, size
 }
 
 /* Writes a recording without segments, and adds the files that its replay needs to the folder. */
-static int begin_file(struct work *w, const struct source *s, const char *folder, int fd,
+static int begin_file(struct work *w, const struct split_source *s, const char *folder, int fd,
                       struct memory_head *head)
 {
     *head = s->head;
@@ -173,8 +173,8 @@ static int begin_file(struct work *w, const struct source *s, const char *folder
     return rc;
 }
 
-static int copy_stretch(struct work *w, const struct source *s, uint64_t place, uint64_t bytes,
-                        const struct memory_stretch *stretch, int fd, uint64_t to)
+static int copy_stretch(struct work *w, const struct split_source *s, uint64_t place,
+                        uint64_t bytes, const struct memory_stretch *stretch, int fd, uint64_t to)
 {
     bool good = put_at(fd, stretch, HEAD, MEMORY_LOG + to);
     for (uint64_t done = 0; good && done < bytes;) {
@@ -188,7 +188,7 @@ static int copy_stretch(struct work *w, const struct source *s, uint64_t place, 
 
 /* Returns the new place of a handler's `outer`, its place in the recording that the handler
  * interrupted. Returns 0 if that place was not copied. */
-static uint64_t outer_now(const struct work *w, const struct source *s, uint64_t outer)
+static uint64_t outer_now(const struct work *w, const struct split_source *s, uint64_t outer)
 {
     for (size_t i = w->moved_count; s->head.level > 0 && i-- > 0;) {
         const struct moved *v = &w->moved[i];
@@ -200,7 +200,7 @@ static uint64_t outer_now(const struct work *w, const struct source *s, uint64_t
     return 0;
 }
 
-static int note_moved(struct work *w, const struct source *s, uint64_t from, uint64_t end,
+static int note_moved(struct work *w, const struct split_source *s, uint64_t from, uint64_t end,
                       uint64_t to)
 {
     if (w->moved_count == w->moved_room) {
@@ -220,7 +220,7 @@ static int note_moved(struct work *w, const struct source *s, uint64_t from, uin
 }
 
 /* Appends the segment to its window's recording. */
-static int put_stretch(struct work *w, const struct source *s, uint64_t place, uint64_t bytes,
+static int put_stretch(struct work *w, const struct split_source *s, uint64_t place, uint64_t bytes,
                        struct memory_stretch *stretch)
 {
     char folder[PATH_MAX + 64], path[PATH_MAX + 340];
@@ -250,7 +250,7 @@ static int put_stretch(struct work *w, const struct source *s, uint64_t place, u
 
 /* --- a whole run ------------------------------------------------------------------------------ */
 
-static int split_source(struct work *w, const struct source *s)
+static int split_source(struct work *w, const struct split_source *s)
 {
     struct memory_stretch stretch;
     int rc = 0;
@@ -284,13 +284,13 @@ static bool is_split(const struct split_memory *m, uint32_t pid)
 
 static int add_source(struct work *w, const char *folder, const char *name)
 {
-    struct source *more = realloc(w->sources, (w->source_count + 1) * sizeof *more);
+    struct split_source *more = realloc(w->sources, (w->source_count + 1) * sizeof *more);
     if (more == NULL) {
         rt_error_set(w->e, "out of memory");
         return -ENOMEM;
     }
     w->sources = more;
-    struct source *s = &more[w->source_count];
+    struct split_source *s = &more[w->source_count];
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     if (!open_source(s, folder)) {
         if (s->fd >= 0)
@@ -307,7 +307,7 @@ static int add_source(struct work *w, const char *folder, const char *name)
 /* Interrupted recordings come before those of the handlers that interrupted them. */
 static int by_level(const void *a, const void *b)
 {
-    const struct source *x = a, *y = b;
+    const struct split_source *x = a, *y = b;
     if (x->head.level != y->head.level)
         return x->head.level < y->head.level ? -1 : 1;
     return strcmp(x->name, y->name);

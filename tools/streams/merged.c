@@ -197,7 +197,7 @@ void merged_discard(struct merged_writer *w)
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* The file of one process. */
-struct part {
+struct merged_part {
     char path[PATH_MAX];
     struct header header;
     int fd;
@@ -210,7 +210,7 @@ struct part {
 };
 
 struct merged {
-    struct part *parts;
+    struct merged_part *parts;
     uint32_t part_count, streams;
     struct last *last; /* by stream: each stream is in one file */
     const int32_t *numbers;
@@ -219,13 +219,13 @@ struct merged {
     uint32_t heap_count;
 };
 
-static int damaged(const struct part *p, struct rt_error *e)
+static int damaged(const struct merged_part *p, struct rt_error *e)
 {
     rt_error_set(e, "%s is damaged: convert the run again", p->path);
     return -EBADMSG;
 }
 
-static int fill(struct part *p, struct rt_error *e)
+static int fill(struct merged_part *p, struct rt_error *e)
 {
     size_t kept = p->filled - p->at;
     memmove(p->buffer, p->buffer + p->at, kept);
@@ -259,7 +259,7 @@ static inline uint64_t get(const unsigned char **p)
     return v;
 }
 
-static int take(struct merged *m, struct part *p, struct rt_error *e)
+static int take(struct merged *m, struct merged_part *p, struct rt_error *e)
 {
     if (p->filled - p->at < LONGEST) {
         int rc = fill(p, e);
@@ -304,7 +304,7 @@ int merged_next(struct merged *m, struct emu_record *r, bool *got, struct rt_err
     *got = m->heap_count != 0;
     if (!*got)
         return 0;
-    struct part *p = &m->parts[m->heap[0]];
+    struct merged_part *p = &m->parts[m->heap[0]];
     *r = p->next;
     if (p->left == 0) {
         m->heap[0] = m->heap[--m->heap_count];
@@ -320,7 +320,7 @@ int merged_next(struct merged *m, struct emu_record *r, bool *got, struct rt_err
 
 static int open_part(struct merged *m, uint32_t number, uint64_t run, struct rt_error *e)
 {
-    struct part *p = &m->parts[number];
+    struct merged_part *p = &m->parts[number];
     int rc = parts_wait("part", number, e);
     if (rc != 0)
         return rc;

@@ -17,7 +17,7 @@
 enum { COPY = 1 << 20 };
 
 /* The table: this head, then the end of each own block in the file of lines. */
-struct table {
+struct share_table {
     uint64_t lines, blocks; /* blocks: of all processes */
     uint64_t begin;         /* of the first own block, in the file of lines */
     uint64_t own;
@@ -25,7 +25,7 @@ struct table {
 
 struct share {
     char name[64], path[PATH_MAX], table_path[PATH_MAX];
-    struct table table;
+    struct share_table table;
     uint64_t *ends;
     size_t room;
     bool no_memory;
@@ -115,9 +115,9 @@ void share_end(struct share *s, uint64_t at)
 /* --- joining ---------------------------------------------------------------------------------- */
 
 /* The lines of one process. */
-struct source {
+struct share_source {
     int fd;
-    struct table table;
+    struct share_table table;
     uint64_t *ends;
     uint64_t next, at; /* next own block, next byte */
 };
@@ -128,7 +128,7 @@ static int cannot_read(const char *path, struct rt_error *e)
     return -EIO;
 }
 
-static int open_source(const struct share *s, uint32_t number, struct source *from,
+static int open_source(const struct share *s, uint32_t number, struct share_source *from,
                        struct rt_error *e)
 {
     char what[80], path[PATH_MAX];
@@ -160,7 +160,7 @@ static int open_source(const struct share *s, uint32_t number, struct source *fr
 }
 
 /* Copies up to the byte `end` of the source's file; UINT64_MAX: to its end. */
-static int copy(const struct share *s, struct source *from, uint64_t end, int to, char *room,
+static int copy(const struct share *s, struct share_source *from, uint64_t end, int to, char *room,
                 struct rt_error *e)
 {
     while (from->at < end) {
@@ -183,14 +183,15 @@ static int copy(const struct share *s, struct source *from, uint64_t end, int to
     return 0;
 }
 
-static int copy_blocks(const struct share *s, struct source *sources, int to, struct rt_error *e)
+static int copy_blocks(const struct share *s, struct share_source *sources, int to,
+                       struct rt_error *e)
 {
     char *room = malloc(COPY);
     int rc = room != NULL ? 0 : -ENOMEM;
     if (rc != 0)
         rt_error_set(e, "no memory");
     for (uint64_t b = 0; rc == 0 && b < s->table.blocks; b++) {
-        struct source *from = &sources[b % parts_count()];
+        struct share_source *from = &sources[b % parts_count()];
         if (from->next == from->table.own)
             rc = cannot_read(s->name, e);
         else
@@ -204,7 +205,7 @@ static int copy_blocks(const struct share *s, struct source *sources, int to, st
 
 static int join_to(struct share *s, int to, uint64_t *lines, struct rt_error *e)
 {
-    struct source *sources = calloc(parts_count(), sizeof *sources);
+    struct share_source *sources = calloc(parts_count(), sizeof *sources);
     int rc = sources != NULL ? 0 : -ENOMEM;
     uint32_t opened = 0;
     if (rc != 0)

@@ -16,22 +16,22 @@
 enum { SCAN_ROWS = 65536, BUFFER_ROWS = 4096 };
 
 /* Consecutive rows of a file that belong to one thread. */
-struct piece {
+struct stream_piece {
     uint64_t first;
     uint32_t count;
     int32_t thread;
 };
 
-struct file {
+struct rank_stream {
     struct rt_rank *rank;
-    struct piece *pieces; /* by row */
+    struct stream_piece *pieces; /* by row */
     size_t piece_count, piece_room;
     bool own; /* this process reads it */
 };
 
 /* The position up to which one thread has been read. */
 struct cursor {
-    struct file *file;
+    struct rank_stream *file;
     size_t piece;    /* the one that is being read */
     uint64_t offset; /* rows of the piece that have been read */
     struct rt_event *buffer;
@@ -41,7 +41,7 @@ struct cursor {
 };
 
 struct emu_streams {
-    struct file *files;
+    struct rank_stream *files;
     size_t file_count;
     struct emu_stream *all;
     struct cursor *cursors;
@@ -65,9 +65,9 @@ static int no_memory(struct rt_error *e)
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Adds rows after the last piece, or extends that piece if it is the same thread's. */
-static bool add_piece(struct file *f, uint64_t row, uint32_t count, int32_t thread)
+static bool add_piece(struct rank_stream *f, uint64_t row, uint32_t count, int32_t thread)
 {
-    struct piece *last = f->piece_count != 0 ? &f->pieces[f->piece_count - 1] : NULL;
+    struct stream_piece *last = f->piece_count != 0 ? &f->pieces[f->piece_count - 1] : NULL;
     if (last != NULL && last->thread == thread && last->count <= UINT32_MAX - count) {
         last->count += count;
         return true;
@@ -76,13 +76,13 @@ static bool add_piece(struct file *f, uint64_t row, uint32_t count, int32_t thre
     if (p == NULL)
         return false;
     f->pieces = p;
-    f->pieces[f->piece_count++] = (struct piece){row, count, thread};
+    f->pieces[f->piece_count++] = (struct stream_piece){row, count, thread};
     return true;
 }
 
 /* Adds the pieces that the table /pieces lists; sets *next to the first row that it does not
  * list. */
-static int take_table(struct file *f, uint64_t *next, struct rt_error *e)
+static int take_table(struct rank_stream *f, uint64_t *next, struct rt_error *e)
 {
     const struct rt_piece *p = rt_rank_tables(f->rank)->pieces;
     size_t n = rt_rank_pieces(f->rank, next);
@@ -98,7 +98,7 @@ static int take_table(struct file *f, uint64_t *next, struct rt_error *e)
 }
 
 /* Reads the events from row `next` on to find whose they are. */
-static int scan(struct file *f, uint64_t next, struct rt_error *e)
+static int scan(struct rank_stream *f, uint64_t next, struct rt_error *e)
 {
     if (next == rt_rank_info(f->rank)->event_count)
         return 0;
@@ -129,7 +129,8 @@ static const struct rt_thread *row_of(const struct rt_rank_tables *t, int32_t nu
     return NULL;
 }
 
-static int add_stream(struct emu_streams *s, struct file *f, int32_t number, struct rt_error *e)
+static int add_stream(struct emu_streams *s, struct rank_stream *f, int32_t number,
+                      struct rt_error *e)
 {
     size_t room = s->room, same = room;
     void *all = emu_grown(s->all, s->count, &room, sizeof *s->all);
@@ -150,7 +151,7 @@ static int add_stream(struct emu_streams *s, struct file *f, int32_t number, str
 }
 
 /* Adds a stream for each thread of /threads and /events. */
-static int add_threads(struct emu_streams *s, struct file *f, struct rt_error *e)
+static int add_threads(struct emu_streams *s, struct rank_stream *f, struct rt_error *e)
 {
     const struct rt_rank_tables *t = rt_rank_tables(f->rank);
     int32_t *numbers = calloc(t->thread_count + f->piece_count + 1, sizeof *numbers);
@@ -169,11 +170,11 @@ static int add_threads(struct emu_streams *s, struct file *f, struct rt_error *e
     return rc;
 }
 
-static void close_file(struct file *f)
+static void close_file(struct rank_stream *f)
 {
     rt_rank_close(f->rank);
     free(f->pieces);
-    *f = (struct file){.rank = NULL};
+    *f = (struct rank_stream){.rank = NULL};
 }
 
 /* --- the next event --------------------------------------------------------------------------- */
@@ -190,7 +191,7 @@ static int not_its(const struct cursor *c, size_t i, int32_t number, struct rt_e
 /* Reads more of a thread's events into its buffer; leaves the buffer empty after the last one. */
 static int refill(struct cursor *c, int32_t number, struct rt_error *e)
 {
-    struct file *f = c->file;
+    struct rank_stream *f = c->file;
     size_t got = 0;
     c->at = c->filled = 0;
     while (c->piece < f->piece_count &&
@@ -200,7 +201,7 @@ static int refill(struct cursor *c, int32_t number, struct rt_error *e)
     }
     if (c->piece == f->piece_count)
         return 0;
-    const struct piece *p = &f->pieces[c->piece];
+    const struct stream_piece *p = &f->pieces[c->piece];
     uint64_t left = p->count - c->offset;
     if (c->buffer == NULL)
         c->buffer = malloc(BUFFER_ROWS * sizeof *c->buffer);
@@ -291,7 +292,7 @@ int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, str
 
 /* Assigns the file to the process that has the fewest rows so far. Each process assigns the files
  * in the same order, so all of them agree. A process releases the files of the others. */
-static int give_to(struct emu_streams *s, struct file *f, struct rt_error *e)
+static int give_to(struct emu_streams *s, struct rank_stream *f, struct rt_error *e)
 {
     uint32_t least = 0;
     f->own = true;
@@ -380,7 +381,7 @@ static int join(struct emu_streams *s, struct rt_error *e)
 static int add_file(struct emu_streams *s, const struct rt_run *run, size_t i,
                     const struct rank_list *ranks, struct rt_error *e)
 {
-    struct file *f = &s->files[s->file_count];
+    struct rank_stream *f = &s->files[s->file_count];
     int rc = rt_rank_open(&f->rank, run, i, e);
     if (rc == 0 && !rank_list_has(ranks, rt_rank_info(f->rank)->rank)) {
         close_file(f);

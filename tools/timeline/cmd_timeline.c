@@ -13,7 +13,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-struct wishes {
+struct timeline_wishes {
     struct replay_wishes replay;
     struct timeline_options options;
     const char *svg, *png;
@@ -46,7 +46,7 @@ static bool take_seconds(const char *option, const char *text, int64_t *ns)
 
 static int take_option(void *wishes, const struct arguments *a)
 {
-    struct wishes *w = wishes;
+    struct timeline_wishes *w = wishes;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     bool good = true;
@@ -158,7 +158,8 @@ static int write_targets(struct timeline *t, const struct replay_found *found, u
     return TOOL_FAILURE;
 }
 
-static int make_pictures(struct wishes *w, struct replay *r, struct target targets[3])
+static int make_pictures(struct timeline_wishes *w, struct event_replay *r,
+                         struct target targets[3])
 {
     struct timeline *t = NULL;
     struct replay_found found;
@@ -187,7 +188,7 @@ static int make_pictures(struct wishes *w, struct replay *r, struct target targe
 }
 
 /* Treats -output x.svg as -svg x.svg, and -output x.png as -png x.png. */
-static bool take_ending(struct wishes *w)
+static bool take_ending(struct timeline_wishes *w)
 {
     const char *dot = w->replay.out != NULL ? strrchr(w->replay.out, '.') : NULL;
     const char **picture = dot == NULL                    ? NULL
@@ -211,14 +212,14 @@ static bool take_ending(struct wishes *w)
 static int timeline_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_timeline, .count = argc, .words = argv, .next = 1};
-    static struct wishes w;
+    static struct timeline_wishes w;
     static char out[PATH_MAX];
     struct rt_run *run;
-    struct replay *replay;
+    struct event_replay *replay;
     int code;
     parts_enter();
-    w = (struct wishes){.replay = {.command = "timeline", .wait = 10},
-                        .options = {.to = INT64_MAX, .most = 4194304}};
+    w = (struct timeline_wishes){.replay = {.command = "timeline", .wait = 10},
+                                 .options = {.to = INT64_MAX, .most = 4194304}};
     if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.replay.path, &code))
         return parts_end(code);
     if (!take_ending(&w))

@@ -15,13 +15,13 @@
 struct box {
     int64_t start;
     uint32_t value; /* number in its lane's values */
-    struct call call;
+    struct track_call call;
     /* Events were lost, so the value is unknown: the box ends where something is known again. */
     bool is_unknown;
 };
 
 /* A lane of a thread or a processor. */
-struct cell {
+struct column {
     struct box *boxes; /* at most one in lanes of states */
     uint32_t depth, room;
     uint32_t *tracks; /* by depth: track number + 1 */
@@ -34,7 +34,7 @@ struct push {
     bool waits;
     uint32_t stream, lane;
     int64_t time;
-    struct call call;
+    struct track_call call;
 };
 
 struct known_channels {
@@ -43,7 +43,7 @@ struct known_channels {
 
 struct collector {
     struct timeline *t;
-    struct cell *cells;    /* by row and lane */
+    struct column *cells;  /* by row and lane */
     int64_t *visible_from; /* by row; OUTSIDE: no items are kept */
     struct push push;
     struct known_channels known;
@@ -54,7 +54,7 @@ struct collector {
     int64_t now;
 };
 
-static struct cell *cell_of(const struct collector *c, uint32_t stream, uint32_t lane)
+static struct column *cell_of(const struct collector *c, uint32_t stream, uint32_t lane)
 {
     return &c->cells[(size_t)stream * c->t->lane_count + lane];
 }
@@ -83,7 +83,7 @@ static struct track *add_track(struct collector *c, uint32_t stream, uint32_t la
 
 static struct track *track_of(struct collector *c, uint32_t stream, uint32_t lane, uint32_t depth)
 {
-    struct cell *cell = cell_of(c, stream, lane);
+    struct column *cell = cell_of(c, stream, lane);
     if (depth >= cell->track_room) {
         uint32_t room = 2 * depth + 2;
         uint32_t *more = realloc(cell->tracks, room * sizeof *more);
@@ -141,7 +141,7 @@ static void put_box(struct collector *c, uint32_t stream, uint32_t lane, uint32_
 
 static void pop_box(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
 {
-    struct cell *cell = cell_of(c, stream, lane);
+    struct column *cell = cell_of(c, stream, lane);
     if (cell->depth == 0)
         return;
     put_box(c, stream, lane, cell->depth - 1, time);
@@ -149,9 +149,9 @@ static void pop_box(struct collector *c, uint32_t stream, uint32_t lane, int64_t
 }
 
 static void push_box(struct collector *c, uint32_t stream, uint32_t lane, int64_t time,
-                     int64_t value, struct call call)
+                     int64_t value, struct track_call call)
 {
-    struct cell *cell = cell_of(c, stream, lane);
+    struct column *cell = cell_of(c, stream, lane);
     if (cell->depth != 0 && cell->boxes[cell->depth - 1].is_unknown)
         pop_box(c, stream, lane, time);
     uint32_t number = values_number(&c->t->lanes[lane].values, value);
@@ -179,7 +179,7 @@ static void pop_all(struct collector *c, uint32_t stream, uint32_t lane, int64_t
 
 static int64_t top_of(const struct collector *c, uint32_t stream, uint32_t lane)
 {
-    const struct cell *cell = cell_of(c, stream, lane);
+    const struct column *cell = cell_of(c, stream, lane);
     return cell->depth == 0 ? 0
                             : c->t->lanes[lane].values.values[cell->boxes[cell->depth - 1].value];
 }
@@ -212,8 +212,9 @@ static void shows_stack(struct collector *c, uint32_t stream, uint32_t lane, int
         pop_all(c, stream, lane, time); /* the stack is unknown or empty */
         if (value == 0)
             return;
-        push_box(c, stream, lane, time, value, (struct call){.peer = INT32_MIN, .tag = INT32_MIN});
-        struct cell *cell = cell_of(c, stream, lane);
+        push_box(c, stream, lane, time, value,
+                 (struct track_call){.peer = INT32_MIN, .tag = INT32_MIN});
+        struct column *cell = cell_of(c, stream, lane);
         if (cell->depth != 0)
             cell->boxes[0].is_unknown = c->t->options.salvaged && value == EMU_BAD;
     }
@@ -223,17 +224,17 @@ static void shows_stack(struct collector *c, uint32_t stream, uint32_t lane, int
 static void shows_state(struct collector *c, uint32_t row, uint32_t lane, int64_t time,
                         int64_t value)
 {
-    struct cell *cell = cell_of(c, row, lane);
+    struct column *cell = cell_of(c, row, lane);
     if (row >= c->threads && cell->depth != 0 && cell->boxes[0].start == time)
         cell->depth = 0;
     pop_all(c, row, lane, time);
     if (value != 0)
-        push_box(c, row, lane, time, value, (struct call){.comm = 0});
+        push_box(c, row, lane, time, value, (struct track_call){.comm = 0});
 }
 
 static void shows_processor(struct collector *c, uint32_t processor, uint32_t lane, int64_t value)
 {
-    const struct cell *cell = cell_of(c, c->threads + processor, lane);
+    const struct column *cell = cell_of(c, c->threads + processor, lane);
     if (cell->depth == 0 || top_of(c, c->threads + processor, lane) != value)
         shows_state(c, c->threads + processor, lane, c->now, value);
 }
@@ -327,7 +328,7 @@ static void gap(void *context, uint32_t stream, int64_t time)
 }
 
 static void pushes(struct collector *c, const struct emu_record *r, uint32_t lane, int64_t time,
-                   struct call call)
+                   struct track_call call)
 {
     c->push = (struct push){true, r->stream, lane, time, call};
 }
@@ -336,7 +337,7 @@ static void pushes(struct collector *c, const struct emu_record *r, uint32_t lan
  * were lost, and the box stays. */
 static void leaves(struct collector *c, uint32_t stream, uint32_t lane, int64_t time)
 {
-    const struct cell *cell = cell_of(c, stream, lane);
+    const struct column *cell = cell_of(c, stream, lane);
     if (cell->depth != 0 && !cell->boxes[cell->depth - 1].is_unknown)
         pop_box(c, stream, lane, time);
 }
@@ -348,7 +349,7 @@ static void take_mark(struct collector *c, const struct emu_record *r, int64_t t
         return;
     c->t->lanes[lane].kind = LANE_STACK;
     if (r->event.code == EV_MARK_PUSH)
-        pushes(c, r, lane, time, (struct call){.comm = 0});
+        pushes(c, r, lane, time, (struct track_call){.comm = 0});
     else
         leaves(c, r->stream, lane, time);
 }
@@ -357,17 +358,17 @@ static int event(void *context, const struct emu_record *r, int64_t time, struct
 {
     struct collector *c = context;
     const struct known_channels *k = &c->known;
-    const struct call none = {.peer = INT32_MIN, .tag = INT32_MIN};
+    const struct track_call none = {.peer = INT32_MIN, .tag = INT32_MIN};
     end_push(c);
     c->now = time;
     if (EVENT_IS_MPI_ENTER(r->event.code) || EVENT_IS_MPI_LEAVE(r->event.code))
         timeline_take_edge(c->t, r->event.code, time);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         pushes(c, r, k->mpi, time,
-               (struct call){EVENT_GET(&r->event, EV_MPI_ENTER, bytes),
-                             (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, peer),
-                             (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, tag),
-                             (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm)});
+               (struct track_call){EVENT_GET(&r->event, EV_MPI_ENTER, bytes),
+                                   (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, peer),
+                                   (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, tag),
+                                   (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm)});
     else if (EVENT_IS_MPI_LEAVE(r->event.code))
         leaves(c, r->stream, k->mpi, time);
     else
@@ -452,7 +453,7 @@ static int prepare(struct collector *c, struct rt_error *e)
     return 0;
 }
 
-int timeline_collect(struct timeline **timeline, struct replay *r,
+int timeline_collect(struct timeline **timeline, struct event_replay *r,
                      const struct timeline_options *options, const char *dir,
                      struct replay_found *found, struct rt_error *e)
 {

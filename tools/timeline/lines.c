@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct lines {
-    struct replay *replay;
+    struct event_replay *replay;
     struct emu_comms *comms;
     struct emu_messages *messages;
     struct spool *spool;
@@ -37,7 +37,7 @@ static void found(void *context, const struct emu_message *m)
     l->likely += m->likely;
 }
 
-int lines_open(struct lines **lines, struct replay *r, const char *dir, struct rt_error *e)
+int lines_open(struct lines **lines, struct event_replay *r, const char *dir, struct rt_error *e)
 {
     struct lines *l = calloc(1, sizeof *l);
     *lines = l;

@@ -11,7 +11,7 @@ struct lines;
 
 /* Starts the matching; the temporary file goes into the folder `dir`. The replay must outlive *l.
  * Returns 0, or -errno with the reason in *e; call lines_close() in both cases. */
-RT_MUST_CHECK int lines_open(struct lines **l, struct replay *r, const char *dir,
+RT_MUST_CHECK int lines_open(struct lines **l, struct event_replay *r, const char *dir,
                              struct rt_error *e);
 /* Takes every record, in the order of time, once the replay has begun. */
 RT_MUST_CHECK int lines_take(struct lines *l, const struct emu_record *r, struct rt_error *e);

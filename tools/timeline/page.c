@@ -34,16 +34,16 @@ struct level {
 };
 
 /* A place in the packed bytes. */
-struct place {
+struct page_place {
     uint64_t at, size;
 };
 
-struct entry {
-    struct place items; /* size 0: the page does not have them */
+struct page_entry {
+    struct page_place items; /* size 0: the page does not have them */
     struct {
         int64_t width;
         uint64_t count;
-        struct place place;
+        struct page_place place;
     } levels[LEVELS];
     unsigned level_count;
 };
@@ -51,8 +51,8 @@ struct entry {
 struct page {
     struct timeline *t;
     struct packed *packed;
-    struct entry *entries; /* by track */
-    struct place messages; /* size 0: none, or too many */
+    struct page_entry *entries; /* by track */
+    struct page_place messages; /* size 0: none, or too many */
     int64_t widest;
     bool exact; /* the page has all items; otherwise only tracks with few items have theirs */
 };
@@ -152,7 +152,7 @@ static int open_levels(const struct page *p, uint32_t track, struct levels *l)
 static int write_levels(struct page *p, uint32_t track, struct rt_error *e)
 {
     struct levels *l = calloc(1, sizeof *l);
-    struct entry *entry = &p->entries[track];
+    struct page_entry *entry = &p->entries[track];
     int rc = l != NULL ? open_levels(p, track, l) : -ENOMEM;
     if (rc == 0)
         rc = track_read(p->t, track, put_levels, l, e);
@@ -164,7 +164,7 @@ static int write_levels(struct page *p, uint32_t track, struct rt_error *e)
             unsigned n = entry->level_count++;
             entry->levels[n].width = v->binner.width;
             entry->levels[n].count = v->count;
-            entry->levels[n].place = (struct place){packed_size(p->packed), v->size};
+            entry->levels[n].place = (struct page_place){packed_size(p->packed), v->size};
             packed_put(p->packed, v->bytes, v->size);
         }
         binner_close(&v->binner);
@@ -184,7 +184,7 @@ static int put_bytes(void *context, const uint8_t *bytes, size_t n)
 
 static int write_items(struct page *p, uint32_t track, struct rt_error *e)
 {
-    struct entry *entry = &p->entries[track];
+    struct page_entry *entry = &p->entries[track];
     entry->items.at = packed_size(p->packed);
     int rc = spool_read(p->t->spool, track, put_bytes, p->packed, e);
     entry->items.size = packed_size(p->packed) - entry->items.at;
@@ -338,7 +338,7 @@ static void write_index(struct json *j, const struct page *p)
     json_array_begin(j, "tracks");
     for (uint32_t i = 0; i < p->t->track_count; i++) {
         const struct track *t = &p->t->tracks[i];
-        const struct entry *e = &p->entries[i];
+        const struct page_entry *e = &p->entries[i];
         json_array_begin(j, NULL);
         json_uint(j, NULL, t->stream);
         json_uint(j, NULL, t->lane);

@@ -9,13 +9,13 @@
 
 enum { ARGUMENT = 12 };
 
-struct text {
+struct short_text {
     char *out;
     /* Offsets at which the last components begin, the last one first. */
     size_t n, parts[3];
 };
 
-static void put(struct text *t, const char *from, size_t n)
+static void put(struct short_text *t, const char *from, size_t n)
 {
     n = n > SHORTER - 1 - t->n ? SHORTER - 1 - t->n : n;
     memcpy(t->out + t->n, from, n);
@@ -23,7 +23,7 @@ static void put(struct text *t, const char *from, size_t n)
 }
 
 /* Ends the text; removes an incomplete UTF-8 character at its end. */
-static void end_text(struct text *t)
+static void end_text(struct short_text *t)
 {
     size_t i = t->n;
     while (i > 0 && ((unsigned char)t->out[i - 1] & 0xc0) == 0x80)
@@ -48,7 +48,7 @@ static const char *behind(const char *p)
     return NULL;
 }
 
-static const char *put_arguments(struct text *t, const char *p)
+static const char *put_arguments(struct short_text *t, const char *p)
 {
     const char *end = behind(p);
     if (end == NULL)
@@ -65,7 +65,7 @@ static const char *put_arguments(struct text *t, const char *p)
     return end;
 }
 
-static const char *put_letter(struct text *t, const char *p)
+static const char *put_letter(struct short_text *t, const char *p)
 {
     if (p[0] == ':' && p[1] == ':') {
         put(t, p, 2);
@@ -99,7 +99,7 @@ static bool has_operator(const char *name)
 
 void shorter_name(const char *name, char out[SHORTER])
 {
-    struct text t = {.out = out};
+    struct short_text t = {.out = out};
     const char *p = name;
     bool plain = strpbrk(name, "<(") == NULL && strstr(name, "::") == NULL;
     if (plain || has_operator(name) || strchr(name, '{') != NULL) {

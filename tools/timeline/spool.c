@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct piece {
+struct spool_piece {
     uint64_t at;
     uint32_t size;
 };
@@ -18,7 +18,7 @@ struct piece {
 struct sequence {
     uint8_t *buffer;
     uint32_t used, room;
-    struct piece *pieces;
+    struct spool_piece *pieces;
     uint32_t count, piece_room;
 };
 
@@ -115,7 +115,7 @@ static void flush(struct spool *s, struct sequence *q)
             s->error = errno;
         done += n > 0 ? (size_t)n : 0;
     }
-    q->pieces[q->count++] = (struct piece){s->size, q->used};
+    q->pieces[q->count++] = (struct spool_piece){s->size, q->used};
     s->size += q->used;
     q->used = 0;
 }

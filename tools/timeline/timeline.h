@@ -28,7 +28,7 @@ struct timeline;
 
 /* Replays the run and collects the items; the temporary file goes into the folder `dir`. The replay
  * must outlive *t. Call timeline_close() even after a failure. */
-RT_MUST_CHECK int timeline_collect(struct timeline **t, struct replay *r,
+RT_MUST_CHECK int timeline_collect(struct timeline **t, struct event_replay *r,
                                    const struct timeline_options *options, const char *dir,
                                    struct replay_found *found, struct rt_error *e);
 void timeline_close(struct timeline *t);

@@ -34,7 +34,7 @@ size_t item_encode(uint8_t out[ITEM_BYTES], enum lane_kind kind, struct track *t
     return (size_t)(p - out);
 }
 
-struct reading {
+struct track_reading {
     enum lane_kind kind;
     struct item item;
     int (*take)(void *context, const struct item *item);
@@ -65,7 +65,7 @@ static int32_t get_optional(const uint8_t **p)
 
 static int read_piece(void *context, const uint8_t *bytes, size_t n)
 {
-    struct reading *r = context;
+    struct track_reading *r = context;
     struct item *i = &r->item;
     int rc = 0;
     for (const uint8_t *p = bytes; rc == 0 && p < bytes + n;) {
@@ -91,14 +91,14 @@ int track_read(struct timeline *t, uint32_t track,
                int (*take)(void *context, const struct item *item), void *context,
                struct rt_error *e)
 {
-    struct reading r = {
+    struct track_reading r = {
         .kind = t->lanes[t->tracks[track].lane].kind, .take = take, .context = context};
     return spool_read(t->spool, track, read_piece, &r, e);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static uint32_t *place_of(const struct values *v, int64_t value)
+static uint32_t *place_of(const struct track_values *v, int64_t value)
 {
     uint64_t hash = (uint64_t)value * UINT64_C(0x9e3779b97f4a7c15);
     for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
@@ -108,7 +108,7 @@ static uint32_t *place_of(const struct values *v, int64_t value)
     }
 }
 
-static bool values_grow(struct values *v)
+static bool values_grow(struct track_values *v)
 {
     uint32_t room = v->room == 0 ? 16 : 2 * v->room;
     int64_t *values = realloc(v->values, room * sizeof *values);
@@ -128,7 +128,7 @@ static bool values_grow(struct values *v)
     return true;
 }
 
-uint32_t values_number(struct values *v, int64_t value)
+uint32_t values_number(struct track_values *v, int64_t value)
 {
     if (v->count == v->room && !values_grow(v))
         return UINT32_MAX;
@@ -140,12 +140,12 @@ uint32_t values_number(struct values *v, int64_t value)
     return *p - 1;
 }
 
-uint32_t values_find(const struct values *v, int64_t value)
+uint32_t values_find(const struct track_values *v, int64_t value)
 {
     return v->count != 0 ? *place_of(v, value) - 1 : UINT32_MAX;
 }
 
-void values_free(struct values *v)
+void values_free(struct track_values *v)
 {
     free(v->values);
     free(v->table);
@@ -218,7 +218,7 @@ static char *text_of_number(const struct timeline *t, uint32_t lane, int64_t val
 
 struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane)
 {
-    const struct values *v = &t->lanes[lane].values;
+    const struct track_values *v = &t->lanes[lane].values;
     struct lane_texts l = {.texts = calloc(v->count + 1u, sizeof *l.texts),
                            .count = v->count,
                            .timeline = t,

@@ -19,7 +19,7 @@ enum lane_kind {
 };
 
 /* The values of a lane, numbered in the order in which they first occur. */
-struct values {
+struct track_values {
     int64_t *values;
     uint32_t count, room;
     uint32_t *table; /* hash: number + 1 */
@@ -30,20 +30,20 @@ struct values {
 struct lane {
     enum lane_kind kind;
     uint32_t channel;
-    struct values values;
+    struct track_values values;
 };
 
 /* The arguments of an MPI call. Peers and tags: INT32_MIN if none. */
-struct call {
+struct track_call {
     uint64_t bytes;
     int32_t peer, tag;
     uint32_t comm;
 };
 
 struct item {
-    int64_t start, end; /* equal in ticks and points of curves */
-    int64_t value;      /* number in its lane's values; in curves the value itself */
-    struct call call;   /* in LANE_CALLS */
+    int64_t start, end;     /* equal in ticks and points of curves */
+    int64_t value;          /* number in its lane's values; in curves the value itself */
+    struct track_call call; /* in LANE_CALLS */
 };
 
 /* A track; its index is the number of its sequence in the spool. stream: a thread, or after all
@@ -56,7 +56,7 @@ struct track {
 };
 
 struct timeline {
-    struct replay *replay;
+    struct event_replay *replay;
     struct timeline_options options;
     struct lane *lanes; /* by channel */
     uint32_t lane_count;
@@ -105,10 +105,10 @@ RT_MUST_CHECK int track_read(struct timeline *t, uint32_t track,
                              struct rt_error *e);
 
 /* Returns the value's number, a new one if needed, or UINT32_MAX if there is no memory. */
-uint32_t values_number(struct values *v, int64_t value);
+uint32_t values_number(struct track_values *v, int64_t value);
 /* Returns the value's number, or UINT32_MAX if it has none. */
-uint32_t values_find(const struct values *v, int64_t value);
-void values_free(struct values *v);
+uint32_t values_find(const struct track_values *v, int64_t value);
+void values_free(struct track_values *v);
 
 /* Updates init_end and finalize_begin from an enter or a leave of an MPI function, of any
  * process. */

@@ -14,7 +14,7 @@
 
 #define MOST_FOLDERS 1024
 
-struct wishes {
+struct values_command {
     struct values_wishes show;
     struct rank_list ranks;
     const char *plugin, *difference, *output;
@@ -41,14 +41,14 @@ static bool percent(const char *text, double *out)
     return end != text && *end == '\0' && *out >= 0 && *out <= 100;
 }
 
-static bool take_by(struct wishes *w, const char *v)
+static bool take_by(struct values_command *w, const char *v)
 {
     bool image = strcmp(v, "image") == 0;
     w->show.by = image ? VALUES_BY_IMAGE : VALUES_BY_PROCEDURE;
     return image || strcmp(v, "procedure") == 0;
 }
 
-static bool take_function(struct wishes *w, const char *v)
+static bool take_function(struct values_command *w, const char *v)
 {
     char why[200];
     int rc = regcomp(&w->function, v, REG_EXTENDED | REG_NOSUB);
@@ -61,7 +61,7 @@ static bool take_function(struct wishes *w, const char *v)
     return false;
 }
 
-static int take_option(struct wishes *w, const struct arguments *a)
+static int take_option(struct values_command *w, const struct arguments *a)
 {
     struct rt_error e = {{0}};
     const char *name = a->option->name, *v = a->value;
@@ -95,7 +95,7 @@ static int take_option(struct wishes *w, const struct arguments *a)
 }
 
 /* Returns why the options exclude each other; NULL: they do not. */
-static const char *contradiction(const struct wishes *w)
+static const char *contradiction(const struct values_command *w)
 {
     const struct values_wishes *s = &w->show;
     if (w->difference != NULL && (s->json || s->arguments || s->invariant || s->contexts))
@@ -119,7 +119,7 @@ static const char *contradiction(const struct wishes *w)
 }
 
 /* Parses all arguments. Returns -1 to go on, or the exit code. */
-static int take_arguments(struct wishes *w, struct arguments *a)
+static int take_arguments(struct values_command *w, struct arguments *a)
 {
     for (enum argument_kind kind; (kind = arguments_next(a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE)
@@ -144,7 +144,8 @@ static int take_arguments(struct wishes *w, struct arguments *a)
 }
 
 /* Refuses a file that was named before, by whatever path, because it would count twice. */
-static int remember(struct wishes *w, const struct rt_run *run, size_t file, struct rt_error *e)
+static int remember(struct values_command *w, const struct rt_run *run, size_t file,
+                    struct rt_error *e)
 {
     struct stat st;
     char path[PATH_MAX];
@@ -168,7 +169,8 @@ static int remember(struct wishes *w, const struct rt_run *run, size_t file, str
     return 0;
 }
 
-static bool add_file(struct values_profile *p, struct wishes *w, const struct rt_run *run, size_t i)
+static bool add_file(struct values_profile *p, struct values_command *w, const struct rt_run *run,
+                     size_t i)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
@@ -198,7 +200,8 @@ static bool has_arguments(const char *plugin)
     return true;
 }
 
-static bool is_of_use(const struct values_profile *p, const struct wishes *w, const char *path)
+static bool is_of_use(const struct values_profile *p, const struct values_command *w,
+                      const char *path)
 {
     if (w->matching == 0)
         message_error("values", "%s has no rank of those that -rank names", path);
@@ -217,7 +220,7 @@ static bool is_of_use(const struct values_profile *p, const struct wishes *w, co
     return false;
 }
 
-static bool add_run(struct values_profile *p, struct wishes *w, const char *path)
+static bool add_run(struct values_profile *p, struct values_command *w, const char *path)
 {
     struct progress shown;
     bool good = true;
@@ -236,7 +239,7 @@ static bool add_run(struct values_profile *p, struct wishes *w, const char *path
     return good;
 }
 
-static bool resolve(struct values_profile *p, const struct wishes *w)
+static bool resolve(struct values_profile *p, const struct values_command *w)
 {
     if (values_resolve(p, w->show.contexts) == 0)
         return true;
@@ -246,7 +249,7 @@ static bool resolve(struct values_profile *p, const struct wishes *w)
 
 /* Does not load a plug-in by a path that stands in a file: another user may have written the
  * file. */
-static bool begin_format(struct values_format *f, const struct wishes *w,
+static bool begin_format(struct values_format *f, const struct values_command *w,
                          const struct values_profile *p)
 {
     bool own = w->plugin == NULL, none = !own && strcmp(w->plugin, "none") == 0;
@@ -265,7 +268,7 @@ static bool begin_format(struct values_format *f, const struct wishes *w,
     return true;
 }
 
-static bool write_profile(struct values_profile *p, const struct wishes *w)
+static bool write_profile(struct values_profile *p, const struct values_command *w)
 {
     static const struct output_kind kind = {.option = "output"};
     struct rt_error e = {{0}};
@@ -286,7 +289,7 @@ static bool write_profile(struct values_profile *p, const struct wishes *w)
 
 /* Refuses to compare values of two plug-ins, which mean different things. */
 static bool same_plugin(const struct values_profile *p, const struct values_profile *other,
-                        const struct wishes *w)
+                        const struct values_command *w)
 {
     bool same =
         p->plugin[0] == '\0' || other->plugin[0] == '\0' || strcmp(p->plugin, other->plugin) == 0;
@@ -299,7 +302,7 @@ static bool same_plugin(const struct values_profile *p, const struct values_prof
     return same;
 }
 
-static int values_run(struct wishes *w)
+static int values_run(struct values_command *w)
 {
     struct values_profile p = {0}, other = {0};
     struct values_format f = {0};
@@ -332,8 +335,8 @@ static int values_run(struct wishes *w)
 static int values_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_values, .count = argc, .words = argv, .next = 1};
-    static struct wishes w;
-    w = (struct wishes){.wait = 30, .show = {.cut = 1, .most = 8, .least = 100}};
+    static struct values_command w;
+    w = (struct values_command){.wait = 30, .show = {.cut = 1, .most = 8, .least = 100}};
     int code = take_arguments(&w, &a);
     if (code < 0)
         code = output_finish("values", values_run(&w));

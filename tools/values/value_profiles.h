@@ -24,7 +24,7 @@ struct values_list {
 };
 
 /* Data about the item of profile.at with the same index. */
-struct values_item {
+struct profile_item {
     uint64_t samples, periods;
     struct values_list list;
     char code[32]; /* hexadecimal */
@@ -53,7 +53,7 @@ struct values_counted {
 struct values_profile {
     struct values_counted cycles, instructions;
     struct addresses at;
-    struct values_item *items;
+    struct profile_item *items;
     size_t item_room; /* at.count of them are in use */
     struct values_function *functions;
     size_t function_count;

@@ -39,7 +39,7 @@ static int find_item(struct values_profile *p, const struct rt_rank *rank,
                            : addresses_place(&p->at, NULL, "", i->address, item);
     if (rc == 0 && *item >= p->item_room) {
         size_t room = 2 * p->item_room + 256;
-        struct values_item *more = realloc(p->items, room * sizeof *more);
+        struct profile_item *more = realloc(p->items, room * sizeof *more);
         if (more == NULL)
             return -ENOMEM;
         memset(more + p->item_room, 0, (room - p->item_room) * sizeof *more);
@@ -116,7 +116,7 @@ static int add_instruction(struct values_profile *p, const struct rt_rank *rank,
     int rc = find_item(p, rank, i, &item);
     if (rc != 0)
         return rc;
-    struct values_item *q = &p->items[item];
+    struct profile_item *q = &p->items[item];
     q->samples += i->samples;
     q->periods += i->periods;
     q->list.total += i->values;
@@ -321,7 +321,7 @@ int values_resolve(struct values_profile *p, bool contexts)
     int rc = 0;
     size_t items = p->at.count < p->item_room ? p->at.count : p->item_room;
     for (size_t i = 0; i < items && rc == 0; i++) {
-        struct values_item *q = &p->items[i];
+        struct profile_item *q = &p->items[i];
         if (q->samples == 0)
             continue; /* not captured: only the address of a function or a caller */
         merge(&q->list, contexts);

@@ -13,7 +13,7 @@
 #define DIFFERENT 10.0 /* points of a value's share */
 
 /* A procedure of either profile, identified by its name and its image's name. */
-struct pair {
+struct diff_pair {
     const char *name, *image;
     double share[2];
 };
@@ -26,7 +26,7 @@ static double share_of(const struct values_profile *p, const struct values_funct
     return all > 0 ? 100 * (double)f->samples / (double)all : 0;
 }
 
-static void add_pairs(struct pair *pairs, size_t *count, const struct values_profile *p,
+static void add_pairs(struct diff_pair *pairs, size_t *count, const struct values_profile *p,
                       const struct values_wishes *w, int side)
 {
     for (size_t i = 0; i < p->function_count; i++) {
@@ -40,14 +40,14 @@ static void add_pairs(struct pair *pairs, size_t *count, const struct values_pro
                (strcmp(pairs[k].name, name) != 0 || strcmp(pairs[k].image, image) != 0))
             k++;
         if (k == *count)
-            pairs[(*count)++] = (struct pair){.name = name, .image = image};
+            pairs[(*count)++] = (struct diff_pair){.name = name, .image = image};
         pairs[k].share[side] += share_of(p, f);
     }
 }
 
 static int by_change(const void *a, const void *b)
 {
-    const struct pair *x = a, *y = b;
+    const struct diff_pair *x = a, *y = b;
     double p = fabs(x->share[1] - x->share[0]), q = fabs(y->share[1] - y->share[0]);
     if (p < q || p > q)
         return p < q ? 1 : -1;
@@ -57,7 +57,7 @@ static int by_change(const void *a, const void *b)
 static void print_pairs(FILE *out, const struct values_profile *a, const struct values_profile *b,
                         const struct values_wishes *w)
 {
-    struct pair *pairs = calloc(a->function_count + b->function_count + 1, sizeof *pairs);
+    struct diff_pair *pairs = calloc(a->function_count + b->function_count + 1, sizeof *pairs);
     size_t count = 0;
     if (pairs == NULL)
         return;
@@ -75,8 +75,8 @@ static void print_pairs(FILE *out, const struct values_profile *a, const struct 
 }
 
 /* Returns the same place of the same image in b; NULL: nothing was captured there. */
-static const struct values_item *same_place(struct values_profile *b,
-                                            const struct values_profile *a, uint32_t item)
+static const struct profile_item *same_place(struct values_profile *b,
+                                             const struct values_profile *a, uint32_t item)
 {
     const struct address *at = &a->at.items[item];
     uint32_t other;
@@ -143,7 +143,7 @@ static void print_values(FILE *out, struct values_profile *a, struct values_prof
     size_t count, shown = 0, alone = 0;
     uint32_t *sorted = values_sorted(w, a, &count);
     for (size_t i = 0; sorted != NULL && i < count; i++) {
-        const struct values_item *q = &a->items[sorted[i]], *r = same_place(b, a, sorted[i]);
+        const struct profile_item *q = &a->items[sorted[i]], *r = same_place(b, a, sorted[i]);
         uint64_t value;
         alone += r == NULL;
         if (r == NULL || !differs(&q->list, &r->list, &value))

@@ -62,7 +62,7 @@ static void write_instructions(struct json *j, struct values_profile *p,
     uint32_t *sorted = values_sorted(w, p, &count);
     json_array_begin(j, "instructions");
     for (size_t i = 0; sorted != NULL && i < count; i++) {
-        const struct values_item *q = &p->items[sorted[i]];
+        const struct profile_item *q = &p->items[sorted[i]];
         const struct address *at = &p->at.items[sorted[i]];
         json_object_begin(j, NULL);
         write_place(j, p, q->function);

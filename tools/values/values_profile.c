@@ -38,7 +38,7 @@ static void fill(const struct values_profile *p, const uint32_t *items, size_t c
     for (size_t i = 0; i < p->at.image_count; i++)
         r->images[i] = (struct rt_profile_image){p->at.images[i].path, p->at.images[i].build_id};
     for (size_t i = 0; i < count; i++) {
-        const struct values_item *q = &p->items[items[i]];
+        const struct profile_item *q = &p->items[items[i]];
         const struct address *at = &p->at.items[items[i]];
         r->instructions[i] =
             (struct rt_profile_instruction){.image = at->image == NO_IMAGE ? 0 : at->image + 1,

@@ -60,7 +60,7 @@ static const struct values_profile *sorting;
 static int by_place(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    const struct values_item *p = &sorting->items[x], *q = &sorting->items[y];
+    const struct profile_item *p = &sorting->items[x], *q = &sorting->items[y];
     if (p->function != q->function) {
         const struct values_function *f = &sorting->functions[p->function],
                                      *g = &sorting->functions[q->function];
@@ -80,7 +80,7 @@ uint32_t *values_sorted(const struct values_wishes *w, const struct values_profi
     uint32_t *sorted = malloc((items + 1) * sizeof *sorted);
     *count = 0;
     for (size_t i = 0; i < items && sorted != NULL; i++) {
-        const struct values_item *q = &p->items[i];
+        const struct profile_item *q = &p->items[i];
         if (q->samples > 0 && values_is_wanted(w, p, q->function) &&
             (!w->invariant || values_is_invariant(&q->list, w->least)))
             sorted[(*count)++] = (uint32_t)i;
@@ -139,7 +139,7 @@ static void print_list(FILE *out, struct values_profile *p, const struct values_
 static void print_item(FILE *out, struct values_profile *p, uint32_t item,
                        const struct values_wishes *w, struct values_format *f)
 {
-    const struct values_item *q = &p->items[item];
+    const struct profile_item *q = &p->items[item];
     uint64_t offset = p->at.items[item].offset;
     const char *instruction = values_format_instruction(f, q->code, offset);
     (void)fprintf(out, "  %10" PRIu64 "  0x%-10" PRIx64 " %-38s ", q->samples, offset,

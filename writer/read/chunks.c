@@ -12,7 +12,7 @@
 /* Pieces of several threads lie in one chunk: when one is read, another is read soon after. */
 enum { KEPT = 4, ROWS_MAX = 1 << 16 };
 
-struct kept {
+struct kept_chunk {
     uint64_t number, used; /* of the chunk; when it was last requested, 0: empty */
     struct rt_event *rows;
 };
@@ -22,7 +22,7 @@ struct chunks {
     uint64_t rows; /* of a chunk */
     size_t bytes;  /* of an uncompressed chunk */
     bool shuffled, deflated;
-    struct kept kept[KEPT];
+    struct kept_chunk kept[KEPT];
     uint64_t requests;
     void *stored, *planes; /* a chunk as in the file; inflated */
     size_t room;           /* of stored */
@@ -257,10 +257,10 @@ static bool decode(struct chunks *c, uint64_t number, struct rt_event *out)
 /* Returns the rows of a chunk, or NULL if HDF5 must read them. */
 static const struct rt_event *get(struct chunks *c, uint64_t number)
 {
-    struct kept *oldest = &c->kept[0];
+    struct kept_chunk *oldest = &c->kept[0];
     c->requests++;
     for (int i = 0; i < KEPT; i++) {
-        struct kept *k = &c->kept[i];
+        struct kept_chunk *k = &c->kept[i];
         if (k->used != 0 && k->number == number) {
             k->used = c->requests;
             return k->rows;

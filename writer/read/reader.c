@@ -13,7 +13,7 @@
 
 #define BLOCK_ROWS (1u << 20)
 
-struct pair {
+struct socket_pair {
     char *key, *value;
 };
 
@@ -31,7 +31,7 @@ struct rt_rank {
         const char *text;
     } * strings;
     size_t string_count;
-    struct pair *metadata;
+    struct socket_pair *metadata;
     size_t metadata_count, metadata_room;
     struct clock_map map;
 };
@@ -94,13 +94,13 @@ static void keep_pair(void *context, const char *key, const char *value)
     struct rt_rank *r = context;
     if (r->metadata_count == r->metadata_room) {
         size_t room = 2 * r->metadata_room + 64;
-        struct pair *grown = realloc(r->metadata, room * sizeof *grown);
+        struct socket_pair *grown = realloc(r->metadata, room * sizeof *grown);
         if (grown == NULL)
             return;
         r->metadata = grown;
         r->metadata_room = room;
     }
-    struct pair p = {strdup(key), strdup(value)};
+    struct socket_pair p = {strdup(key), strdup(value)};
     r->metadata[r->metadata_count++] = p;
 }
 

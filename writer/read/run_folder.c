@@ -18,20 +18,20 @@
 
 #define LIST_ATTEMPTS 50
 
-struct name {
-    struct name *before; /* its name before, which callers may hold */
+struct file_name {
+    struct file_name *before; /* its name before, which callers may hold */
     char text[];
 };
 
-struct entry {
-    struct name *name;
+struct folder_entry {
+    struct file_name *name;
     dev_t dev;
     ino_t ino; /* 0: not known */
 };
 
 struct rt_run {
     char *dir;
-    struct entry *files;
+    struct folder_entry *files;
     size_t count, room;
     bool one_file;
 };
@@ -49,7 +49,7 @@ static bool parse_name(const char *name, int *rank, unsigned *pid, int *n)
            name[end] == '\0';
 }
 
-static bool path_of(const struct rt_run *run, const struct entry *f, char out[PATH_MAX])
+static bool path_of(const struct rt_run *run, const struct folder_entry *f, char out[PATH_MAX])
 {
     return snprintf(out, PATH_MAX, "%s/%s", run->dir, f->name->text) < PATH_MAX;
 }
@@ -58,8 +58,8 @@ static int by_rank(const void *a, const void *b)
 {
     int rank_a = 0, rank_b = 0, n_a, n_b;
     unsigned pid_a, pid_b;
-    const char *x = ((const struct entry *)a)->name->text,
-               *y = ((const struct entry *)b)->name->text;
+    const char *x = ((const struct folder_entry *)a)->name->text,
+               *y = ((const struct folder_entry *)b)->name->text;
     (void)parse_name(x, &rank_a, &pid_a, &n_a);
     (void)parse_name(y, &rank_b, &pid_b, &n_b);
     if (rank_a != rank_b)
@@ -69,10 +69,10 @@ static int by_rank(const void *a, const void *b)
     return n_a != n_b ? (n_a < n_b ? -1 : 1) : strcmp(x, y);
 }
 
-static bool name_file(struct entry *f, const char *text)
+static bool name_file(struct folder_entry *f, const char *text)
 {
     size_t n = strlen(text) + 1;
-    struct name *name = malloc(sizeof *name + n);
+    struct file_name *name = malloc(sizeof *name + n);
     if (name == NULL)
         return false;
     name->before = f->name;
@@ -87,14 +87,14 @@ static int add_file(struct rt_run *run, const char *name)
     char path[PATH_MAX];
     if (run->count == run->room) {
         size_t room = 2 * run->room + 16;
-        struct entry *grown = realloc(run->files, room * sizeof *grown);
+        struct folder_entry *grown = realloc(run->files, room * sizeof *grown);
         if (grown == NULL)
             return -ENOMEM;
         run->files = grown;
         run->room = room;
     }
-    struct entry *f = &run->files[run->count];
-    *f = (struct entry){0};
+    struct folder_entry *f = &run->files[run->count];
+    *f = (struct folder_entry){0};
     if (!name_file(f, name))
         return -ENOMEM;
     run->count++;
@@ -108,7 +108,7 @@ static int add_file(struct rt_run *run, const char *name)
 static void forget_files(struct rt_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
-        for (struct name *n = run->files[i].name, *before; n != NULL; n = before) {
+        for (struct file_name *n = run->files[i].name, *before; n != NULL; n = before) {
             before = n->before;
             free(n);
         }
@@ -136,7 +136,7 @@ static int list_once(struct rt_run *run, struct rt_error *e)
     return rc;
 }
 
-static bool is_same(const struct entry *a, const struct entry *b)
+static bool is_same(const struct folder_entry *a, const struct folder_entry *b)
 {
     return a->ino == b->ino && a->dev == b->dev;
 }
@@ -250,16 +250,16 @@ const char *rt_run_file(const struct rt_run *run, size_t i)
 }
 
 /* Returns true if `path` still leads to the listed file. */
-static bool stayed(const struct entry *f, const char *path)
+static bool stayed(const struct folder_entry *f, const char *path)
 {
     struct stat st;
     return f->ino == 0 || (stat(path, &st) == 0 &&
-                           is_same(f, &(struct entry){.dev = st.st_dev, .ino = st.st_ino}));
+                           is_same(f, &(struct folder_entry){.dev = st.st_dev, .ino = st.st_ino}));
 }
 
 /* Returns true if the listed file has another name now, and notes that name. Returns false if the
  * file was removed or replaced as a whole. */
-static bool find_moved(const struct rt_run *run, struct entry *f)
+static bool find_moved(const struct rt_run *run, struct folder_entry *f)
 {
     struct rt_run again = {.dir = run->dir};
     bool found = false;
@@ -308,14 +308,14 @@ static bool stream_has_events(const char *path)
     return has;
 }
 
-struct counting {
+struct run_counts {
     struct rt_processes *out;
     char host[65], boot_id[40];
     uint32_t *writers; /* of all claims */
     size_t writer_count;
 };
 
-static void note_writer(struct counting *n, uint32_t pid)
+static void note_writer(struct run_counts *n, uint32_t pid)
 {
     uint32_t *more = realloc(n->writers, (n->writer_count + 1) * sizeof *more);
     if (more == NULL)
@@ -326,7 +326,7 @@ static void note_writer(struct counting *n, uint32_t pid)
 
 static void count_one(void *context, const struct claim *c)
 {
-    struct counting *n = context;
+    struct run_counts *n = context;
     note_writer(n, c->writer_pid);
     if ((c->state != CLAIM_WAITING && c->state != CLAIM_OPEN) ||
         claim_writer_lives(c, n->host, n->boot_id) == 0)
@@ -342,7 +342,7 @@ static void count_one(void *context, const struct claim *c)
 
 void rt_run_processes(const char *dir, struct rt_processes *out)
 {
-    struct counting n = {.out = out};
+    struct run_counts n = {.out = out};
     *out = (struct rt_processes){0};
     claim_this_host(n.host, n.boot_id);
     (void)!claim_each(dir, count_one, &n);

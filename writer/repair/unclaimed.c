@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct search {
+struct unclaimed_search {
     const char *dir;
     struct stat folder; /* of the run */
     const struct claim *claims;
@@ -81,7 +81,7 @@ static bool writer_lives(const struct stat *file, const struct stream_header *h)
     return found;
 }
 
-static bool is_claimed(const struct search *s, const struct stat *file)
+static bool is_claimed(const struct unclaimed_search *s, const struct stat *file)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->claims[i].stream[0] != '\0' && is_same(s->claims[i].stream, file))
@@ -89,7 +89,7 @@ static bool is_claimed(const struct search *s, const struct stat *file)
     return false;
 }
 
-static int claim_stream(struct search *s, struct stream *stream)
+static int claim_stream(struct unclaimed_search *s, struct stream *stream)
 {
     struct drain drain;
     struct stream_facts facts;
@@ -107,7 +107,7 @@ static int claim_stream(struct search *s, struct stream *stream)
 /* Returns true if the stream was recorded for the run. A run's folder that was moved has another
  * path, but still the name of its job. A copy of the folder has that name too, so the folder at the
  * stream's path has precedence. */
-static bool is_of_run(const struct search *s, const struct stream *stream)
+static bool is_of_run(const struct unclaimed_search *s, const struct stream *stream)
 {
     char dir[PATH_MAX] = "";
     struct identity id = {0};
@@ -119,7 +119,7 @@ static bool is_of_run(const struct search *s, const struct stream *stream)
 }
 
 /* Looks at the stream `fd`, and closes it. */
-static int look_at_stream(struct search *s, int fd)
+static int look_at_stream(struct unclaimed_search *s, int fd)
 {
     struct stream stream;
     struct stat file;
@@ -139,7 +139,7 @@ static int look_at_stream(struct search *s, int fd)
     return rc;
 }
 
-static int look_into(struct search *s, const char *place)
+static int look_into(struct unclaimed_search *s, const char *place)
 {
     char start[32];
     int n = snprintf(start, sizeof start, "regtrace-%u-", (unsigned)s->folder.st_uid), rc = 0;
@@ -159,7 +159,7 @@ static int look_into(struct search *s, const char *place)
 
 /* Writes the folder of entry i's stream to `out`. Returns false if it has none, or if an earlier
  * entry has the same folder. */
-static bool place_of(const struct search *s, size_t i, char out[PATH_MAX])
+static bool place_of(const struct unclaimed_search *s, size_t i, char out[PATH_MAX])
 {
     const char *stream = s->claims[i].stream, *slash = strrchr(stream, '/');
     size_t n = slash != NULL ? (size_t)(slash + 1 - stream) : 0;
@@ -175,7 +175,7 @@ int unclaimed_register(const char *dir, const struct claim *claims, size_t count
                        void (*alive)(void *context, uint32_t pid), void *context,
                        struct rt_error *e)
 {
-    struct search s = {
+    struct unclaimed_search s = {
         .dir = dir, .claims = claims, .count = count, .alive = alive, .context = context, .e = e};
     const char *usual = option_table[OPT_shm].default_value, *named = getenv("REGTRACE_SHM");
     char place[PATH_MAX];

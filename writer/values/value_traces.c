@@ -64,14 +64,14 @@ void values_end(struct values *v)
     free(v);
 }
 
-struct values_thread *values_thread_of(struct values *v, int32_t thread)
+struct trace_thread *values_thread_of(struct values *v, int32_t thread)
 {
     if (v->thread_latest < v->thread_count && v->threads[v->thread_latest].row.thread == thread)
         return &v->threads[v->thread_latest];
     for (v->thread_latest = 0; v->thread_latest < v->thread_count; v->thread_latest++)
         if (v->threads[v->thread_latest].row.thread == thread)
             return &v->threads[v->thread_latest];
-    struct values_thread *grown = realloc(v->threads, (v->thread_count + 1) * sizeof *grown);
+    struct trace_thread *grown = realloc(v->threads, (v->thread_count + 1) * sizeof *grown);
     if (grown == NULL)
         return NULL;
     v->threads = grown;
@@ -105,7 +105,7 @@ static bool is_before(struct values_place a, struct values_place b)
     return a.sequence != b.sequence ? a.sequence < b.sequence : a.slot < b.slot;
 }
 
-static int push(struct values_thread *t, const struct values_waiting *w, const uint8_t *bytes)
+static int push(struct trace_thread *t, const struct values_waiting *w, const uint8_t *bytes)
 {
     size_t need = t->queue_bytes + sizeof *w + w->bytes;
     if (need > t->queue_room) {
@@ -147,7 +147,7 @@ static int take_code(struct values *v, const struct rt_event *e, const struct ev
     return 0;
 }
 
-static int take_sample(struct values_thread *t, const struct rt_event *e,
+static int take_sample(struct trace_thread *t, const struct rt_event *e,
                        const struct event_slot *more, unsigned more_count, struct values_place end)
 {
     uint8_t bytes[8 + 24 * 8];
@@ -182,7 +182,7 @@ static int take_sample(struct values_thread *t, const struct rt_event *e,
 int values_take(struct values *v, const struct rt_event *e, const struct event_slot *more,
                 unsigned more_count, struct values_place end)
 {
-    struct values_thread *t = values_thread_of(v, e->thread);
+    struct trace_thread *t = values_thread_of(v, e->thread);
     if (t == NULL)
         return -ENOMEM;
     if (v->resumed && !is_before(t->done, end))
@@ -202,7 +202,7 @@ int values_take(struct values *v, const struct rt_event *e, const struct event_s
 
 void values_chunk_begin(struct values *v, int32_t thread, uint64_t sequence)
 {
-    struct values_thread *t = v->resumed ? values_thread_of(v, thread) : NULL;
+    struct trace_thread *t = v->resumed ? values_thread_of(v, thread) : NULL;
     if (t == NULL || t->begun)
         return;
     t->begun = true;
@@ -214,7 +214,7 @@ void values_chunk_begin(struct values *v, int32_t thread, uint64_t sequence)
  * nothing. */
 int values_chunk_end(struct values *v, int32_t thread, struct values_place end)
 {
-    struct values_thread *t = values_thread_of(v, thread);
+    struct trace_thread *t = values_thread_of(v, thread);
     if (t == NULL)
         return -ENOMEM;
     if (t->sample_open || !is_before(t->done, end))
@@ -266,7 +266,7 @@ static uint32_t find_captured(const struct values *v, uint64_t pc, size_t *near)
     return 0;
 }
 
-static int send_trace(struct values *v, struct values_thread *t)
+static int send_trace(struct values *v, struct trace_thread *t)
 {
     struct values_frame frame = {.kind = VALUES_TRACE,
                                  .bytes = (uint32_t)v->trace_bytes,
@@ -322,7 +322,7 @@ static enum readiness look_at(struct values *v, const uint8_t *bytes, size_t cou
     return READY;
 }
 
-static void count_sample(struct values *v, struct values_thread *t, const struct values_waiting *w,
+static void count_sample(struct values *v, struct trace_thread *t, const struct values_waiting *w,
                          const uint8_t *bytes)
 {
     struct values_captured c;
@@ -337,7 +337,7 @@ static void count_sample(struct values *v, struct values_thread *t, const struct
 }
 
 /* Each counts as one sample, but VALUES_SKIPPED counts periods. */
-static void count_none(struct values_thread *t, uint32_t why, uint64_t periods)
+static void count_none(struct trace_thread *t, uint32_t why, uint64_t periods)
 {
     t->row.unknown += why == VALUES_UNKNOWN;
     t->row.unlearned += why == VALUES_UNLEARNED;
@@ -346,7 +346,7 @@ static void count_none(struct values_thread *t, uint32_t why, uint64_t periods)
     t->row.skipped += why == VALUES_SKIPPED ? periods : 0;
 }
 
-static int process_thread(struct values *v, struct values_thread *t, bool final)
+static int process_thread(struct values *v, struct trace_thread *t, bool final)
 {
     size_t at = 0;
     int rc = 0;
@@ -383,7 +383,7 @@ int values_process(struct values *v, bool final)
 {
     int rc = 0;
     for (size_t i = 0; i < v->thread_count && rc == 0; i++) {
-        struct values_thread *t = &v->threads[i];
+        struct trace_thread *t = &v->threads[i];
         if (t->queue_bytes > 0)
             rc = process_thread(v, t, final);
         if (final) {

@@ -32,7 +32,7 @@ struct values_waiting {
     uint32_t none;  /* enum values_none; VALUES_NONES: a sample; above: only a place */
 };
 
-struct values_thread {
+struct trace_thread {
     struct rt_value_thread row;
     struct values_place done, saved;
     bool begun; /* this writer has begun a chunk of it */
@@ -75,7 +75,7 @@ struct values {
     struct value_lists lists;
     struct values_instruction *instructions; /* indexed by number */
     uint32_t instruction_room, instruction_most;
-    struct values_thread *threads;
+    struct trace_thread *threads;
     size_t thread_count, thread_latest;
     struct values_image *images;
     size_t image_count;
@@ -151,6 +151,6 @@ RT_MUST_CHECK int values_snapshot_write(struct values *v);
 /* Makes room for the instruction with that number. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int values_instruction_room(struct values *v, uint32_t number);
 /* Returns the thread, which it adds if necessary, or NULL if there is no memory. */
-struct values_thread *values_thread_of(struct values *v, int32_t thread);
+struct trace_thread *values_thread_of(struct values *v, int32_t thread);
 
 #endif

@@ -153,11 +153,11 @@ void values_save(struct values *v, bool now)
     v->snapshot_failed = rc != 0;
 }
 
-struct reading {
+struct snapshot_reading {
     const char *at, *end;
 };
 
-static bool get(struct reading *r, void *to, size_t bytes)
+static bool get(struct snapshot_reading *r, void *to, size_t bytes)
 {
     if ((size_t)(r->end - r->at) < bytes)
         return false;
@@ -166,7 +166,7 @@ static bool get(struct reading *r, void *to, size_t bytes)
     return true;
 }
 
-static bool get_list(struct values *v, struct reading *r)
+static bool get_list(struct values *v, struct snapshot_reading *r)
 {
     struct saved_list s;
     struct value_entry entries[VALUE_LIST_MOST];
@@ -177,13 +177,13 @@ static bool get_list(struct values *v, struct reading *r)
     return value_lists_restore(&v->lists, s.instruction, &l) == 0;
 }
 
-static bool get_all(struct values *v, const struct head *h, struct reading *r)
+static bool get_all(struct values *v, const struct head *h, struct snapshot_reading *r)
 {
     for (uint32_t i = 0; i < h->threads; i++) {
         struct saved_thread s;
         if (!get(r, &s, sizeof s))
             return false;
-        struct values_thread *t = values_thread_of(v, s.row.thread);
+        struct trace_thread *t = values_thread_of(v, s.row.thread);
         if (t == NULL)
             return false;
         t->row = s.row;
@@ -220,7 +220,7 @@ int values_snapshot_read(struct values *v)
         body = malloc(h.bytes + 1);
         bool whole = body != NULL && fread(body, 1, h.bytes + 1, in) == h.bytes &&
                      check_of(body, h.bytes) == h.check;
-        struct reading r = {body, whole ? body + h.bytes : body};
+        struct snapshot_reading r = {body, whole ? body + h.bytes : body};
         rc = body == NULL ? -ENOMEM : whole && get_all(v, &h, &r) ? 0 : -EBADMSG;
     }
     free(body);

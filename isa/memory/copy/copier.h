@@ -11,7 +11,7 @@
 enum { GROUP = 8 };
 
 /* A number or a register that is recorded. */
-struct item {
+struct copy_item {
     bool is_number,
         is_function; /* a function's number, which is valid within its image alone (COPY_NUMBER) */
     uint8_t bytes, reg;
@@ -51,7 +51,7 @@ struct copier {
     struct stub *stubs;
     uint32_t stub_count;
     const char *reason;
-    struct item items[GROUP];
+    struct copy_item items[GROUP];
     unsigned item_count;
 };
 
@@ -72,7 +72,7 @@ void copier_record_address(struct copier *c, const struct access *a, uint32_t bl
 void copier_record_left(struct copier *c, uint32_t block, uint32_t at, uint16_t live);
 /* Add an item to be recorded. copier_flush() emits code that records all items so far. `live`: the
  * registers that are live here. */
-void copier_add(struct copier *c, struct item item, uint16_t live);
+void copier_add(struct copier *c, struct copy_item item, uint16_t live);
 void copier_add_number(struct copier *c, uint32_t n, unsigned bytes, uint16_t live);
 void copier_flush(struct copier *c, uint16_t live);
 

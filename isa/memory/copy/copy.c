@@ -50,7 +50,7 @@ void copier_flush(struct copier *c, uint16_t live)
         emit_slot_store(c->e, COPY_SPILL, s);
     emit_slot_load(c->e, COPY_RECORDING, s);
     for (unsigned k = 0; k < c->item_count; k++) {
-        const struct item *i = &c->items[k];
+        const struct copy_item *i = &c->items[k];
         if (i->is_number)
             emit_store_number(c->e, s, offset, i->number, i->bytes);
         if (i->is_function)
@@ -66,7 +66,7 @@ void copier_flush(struct copier *c, uint16_t live)
     c->item_count = 0;
 }
 
-void copier_add(struct copier *c, struct item item, uint16_t live)
+void copier_add(struct copier *c, struct copy_item item, uint16_t live)
 {
     if (c->item_count == GROUP)
         copier_flush(c, live);
@@ -75,7 +75,8 @@ void copier_add(struct copier *c, struct item item, uint16_t live)
 
 void copier_add_number(struct copier *c, uint32_t n, unsigned bytes, uint16_t live)
 {
-    copier_add(c, (struct item){.is_number = true, .bytes = (uint8_t)bytes, .number = n}, live);
+    copier_add(c, (struct copy_item){.is_number = true, .bytes = (uint8_t)bytes, .number = n},
+               live);
 }
 
 static void add_value(struct copier *c, uint32_t v, uint16_t live)
@@ -84,9 +85,9 @@ static void add_value(struct copier *c, uint32_t v, uint16_t live)
     if (x->variable >= SKEL_FLAGS)
         copier_refuse(c, "a value that is recorded is in no general register");
     else
-        copier_add(c,
-                   (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, v), .reg = x->variable},
-                   live);
+        copier_add(
+            c, (struct copy_item){.bytes = (uint8_t)skel_value_bytes(c->f, v), .reg = x->variable},
+            live);
 }
 
 /* Records the registers themselves; the skeleton selects the elements. */
@@ -296,8 +297,8 @@ static void add_arguments(struct copier *c, uint32_t block, uint32_t at, bool ju
         const struct argument *a = &c->f->arguments[k];
         if (a->block == block && a->recorded && (jump ? a->tail : a->at == at && !a->tail))
             copier_add(c,
-                       (struct item){.bytes = (uint8_t)skel_value_bytes(c->f, a->value),
-                                     .reg = a->variable},
+                       (struct copy_item){.bytes = (uint8_t)skel_value_bytes(c->f, a->value),
+                                          .reg = a->variable},
                        live);
     }
 }
@@ -307,9 +308,9 @@ static void put_begin(struct copier *c, uint32_t block, uint32_t number)
 {
     uint16_t live = c->live.in[block];
     copier_add_number(c, TOKEN_ENTER, 1, live);
-    copier_add(c,
-               (struct item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
-               live);
+    copier_add(
+        c, (struct copy_item){.is_number = true, .is_function = true, .bytes = 4, .number = number},
+        live);
     add_entry_values(c, block, SKEL_RSP);
     for (unsigned r = 0; r < SKEL_FLAGS; r++)
         if ((c->f->passed >> r & 1) != 0)

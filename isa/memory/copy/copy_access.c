@@ -65,7 +65,7 @@ static void put_address(struct copier *c, const struct one *x, const ZydisDecode
 
 static void add_register(struct copier *c, unsigned reg, uint16_t live)
 {
-    copier_add(c, (struct item){.bytes = 8, .reg = (uint8_t)reg}, live);
+    copier_add(c, (struct copy_item){.bytes = 8, .reg = (uint8_t)reg}, live);
 }
 
 void copier_record_address(struct copier *c, const struct access *a, uint32_t block)

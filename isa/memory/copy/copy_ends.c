@@ -81,7 +81,7 @@ static void put_branch(struct copier *c, uint32_t block, uint32_t next)
     go(c, on, next);
 }
 
-struct table {
+struct end_table {
     uint64_t low, count; /* entries, one for each byte from address `low` on */
     const struct instruction *jump;
     /* two registers, and whether successors need their values; other places always do */
@@ -94,7 +94,7 @@ struct table {
 
 /* Does the same as emit_unless_below() without changing flags; s is rcx. t is below n if neither t
  * nor n - 1 - t has a bit set in its highest byte: no distance is so large. */
-static size_t put_unless_below(struct emit *e, const struct table *j)
+static size_t put_unless_below(struct emit *e, const struct end_table *j)
 {
     enum { JUMP = 5 };
     emit_slot_store(e, COPY_TARGET, j->t);
@@ -113,7 +113,7 @@ static size_t put_unless_below(struct emit *e, const struct table *j)
 
 /* Computes in t the distance of the jump's target from the lowest one, and goes to that entry of
  * the table that follows the code. */
-static void put_lookup(struct copier *c, struct table *j, const struct one *x)
+static void put_lookup(struct copier *c, struct end_table *j, const struct one *x)
 {
     struct emit *e = c->e;
     const struct instruction *i = j->jump;
@@ -140,7 +140,8 @@ static void put_lookup(struct copier *c, struct table *j, const struct one *x)
 
 /* Adds a stub for each successor. The last stub is for targets that were not found: the original
  * jump, after which recording begins anew. */
-static void put_table_stubs(struct copier *c, uint32_t block, const struct table *j, unsigned bytes)
+static void put_table_stubs(struct copier *c, uint32_t block, const struct end_table *j,
+                            unsigned bytes)
 {
     const struct block *b = &c->f->blocks[block];
     size_t *stubs = arena_take(c->f->arena, (size_t)j->count * sizeof *stubs);
@@ -169,7 +170,7 @@ static void put_table(struct copier *c, uint32_t block)
     const struct block *b = &f->blocks[block];
     uint32_t at = b->first + b->count - 1;
     const struct decision *d = decision_of(f, block);
-    struct table j = {.low = UINT64_MAX, .jump = &f->instructions[at]};
+    struct end_table j = {.low = UINT64_MAX, .jump = &f->instructions[at]};
     uint64_t high = 0;
     uint16_t live = 0;
     struct one x;

@@ -19,7 +19,7 @@ enum {
     DEEPEST = 12,
 };
 
-struct finder {
+struct constant_finder {
     struct function *f;
     const struct block *jump; /* the block that ends with the jump */
     uint32_t *todo;
@@ -34,7 +34,7 @@ enum { SEEN_ELSEWHERE = 1, SEEN_NOW = 2 };
 
 /* --- other uses of values --------------------------------------------------------------------- */
 
-static void mark(struct finder *g, uint32_t value)
+static void mark(struct constant_finder *g, uint32_t value)
 {
     uint32_t count = 0;
     if (g->seen[value] != 0)
@@ -52,7 +52,7 @@ static void mark(struct finder *g, uint32_t value)
 }
 
 /* Marks all values that something else than the target of a jump through a table depends on. */
-static void mark_others(struct finder *g)
+static void mark_others(struct constant_finder *g)
 {
     struct function *f = g->f;
     for (uint32_t k = 0; k < f->access_count; k++) {
@@ -101,7 +101,7 @@ static bool constant_of(const struct function *f, uint32_t v, uint64_t *out, uns
 
 /* Computes the jump's target from `entry`, along the path from the load to the jump. *target is
  * without the image's load address, which must have been added. */
-static bool target_of(const struct finder *g, uint64_t entry, uint64_t *target)
+static bool target_of(const struct constant_finder *g, uint64_t entry, uint64_t *target)
 {
     unsigned images = 0;
     for (unsigned k = g->depth; k-- > 0;) {
@@ -120,7 +120,7 @@ static bool target_of(const struct finder *g, uint64_t entry, uint64_t *target)
     return images == g->f->code->image->dynamic_type;
 }
 
-static bool leads(const struct finder *g, uint64_t target)
+static bool leads(const struct constant_finder *g, uint64_t target)
 {
     for (uint32_t k = 0; k < g->jump->succ_count; k++)
         if (g->f->blocks[g->jump->succ[k]].start == target)
@@ -140,7 +140,7 @@ static void widen(struct extent *e, int64_t n)
 
 /* Collects whole addresses, which the dynamic linker makes from those in the file; other entries
  * stay 0. */
-static struct extent read_words(const struct finder *g, uint64_t at)
+static struct extent read_words(const struct constant_finder *g, uint64_t at)
 {
     const struct image *m = g->f->code->image;
     struct extent e = {0, 0};
@@ -160,7 +160,7 @@ static struct extent read_words(const struct finder *g, uint64_t at)
     return e;
 }
 
-static struct extent read_numbers(const struct finder *g, uint64_t at, unsigned bytes)
+static struct extent read_numbers(const struct constant_finder *g, uint64_t at, unsigned bytes)
 {
     const struct image *m = g->f->code->image;
     struct extent e = {0, 0};
@@ -201,7 +201,7 @@ static void set_table(struct function *f, uint32_t load, const struct constant_t
     x->constant = f->table_count++;
 }
 
-static bool is_plain(const struct finder *g)
+static bool is_plain(const struct constant_finder *g)
 {
     for (unsigned k = 0; k < g->depth; k++) {
         const struct value *x = &g->f->values[g->path[k]];
@@ -211,7 +211,7 @@ static bool is_plain(const struct finder *g)
     return true;
 }
 
-static void look_at_load(struct finder *g, uint32_t load)
+static void look_at_load(struct constant_finder *g, uint32_t load)
 {
     struct function *f = g->f;
     const struct image *m = f->code->image;
@@ -239,7 +239,7 @@ static void look_at_load(struct finder *g, uint32_t load)
 }
 
 /* Follows a jump's target down to the values that are loaded for it. */
-static void follow(struct finder *g, uint32_t v)
+static void follow(struct constant_finder *g, uint32_t v)
 {
     const struct value x = g->f->values[v];
     uint64_t n;
@@ -264,9 +264,10 @@ static void follow(struct finder *g, uint32_t v)
 
 void constants_find(struct function *f)
 {
-    struct finder g = {.f = f,
-                       .todo = arena_take(f->arena, (f->value_count + 1) * sizeof(uint32_t)),
-                       .seen = arena_take(f->arena, f->value_count + 1)};
+    struct constant_finder g = {.f = f,
+                                .todo =
+                                    arena_take(f->arena, (f->value_count + 1) * sizeof(uint32_t)),
+                                .seen = arena_take(f->arena, f->value_count + 1)};
     for (uint32_t k = 0; k < f->decision_count; k++) {
         g.jump = &f->blocks[f->decisions[k].block];
         if (g.jump->end != END_TABLE)

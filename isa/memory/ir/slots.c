@@ -12,7 +12,7 @@ struct state {
     struct frame at;
 };
 
-struct finder {
+struct slot_finder {
     struct function *f;
     struct state *in; /* by block */
     ZydisDecoder decoder;
@@ -52,7 +52,7 @@ static int32_t at_of(const struct frame *s, const struct one *x, const ZydisDeco
 /* --- moves of the stack pointer --------------------------------------------------------------- */
 
 /* Handles lea, mov, add and sub of the two registers themselves. Returns whether it has. */
-static bool moves(struct finder *s)
+static bool moves(struct slot_finder *s)
 {
     const struct one *x = &s->x;
     struct frame *now = &s->now;
@@ -78,7 +78,7 @@ static bool moves(struct finder *s)
     return true;
 }
 
-static void step_stack(struct finder *s)
+static void step_stack(struct slot_finder *s)
 {
     const struct one *x = &s->x;
     int32_t word = x->z.operand_width / 8;
@@ -116,7 +116,7 @@ static void add_slot(struct function *f, int32_t at, unsigned bytes)
         f->slots[f->slot_count++] = (struct slot){at, (uint8_t)bytes};
 }
 
-static void look_at_operand(struct finder *s, unsigned n)
+static void look_at_operand(struct slot_finder *s, unsigned n)
 {
     const struct one *x = &s->x;
     const ZydisDecodedOperand *o = &x->o[n];
@@ -140,7 +140,7 @@ static void look_at_operand(struct finder *s, unsigned n)
 }
 
 /* A frame pointer that receives another value does not point to the frame any more. */
-static void lose_pointer(struct finder *s)
+static void lose_pointer(struct slot_finder *s)
 {
     for (unsigned n = 0; n < s->x.z.operand_count; n++) {
         const ZydisDecodedOperand *o = &s->x.o[n];
@@ -150,7 +150,7 @@ static void lose_pointer(struct finder *s)
     }
 }
 
-static void look_at(struct finder *s, uint32_t at)
+static void look_at(struct slot_finder *s, uint32_t at)
 {
     struct one *x = &s->x;
     x->f = s->f;
@@ -170,7 +170,7 @@ static void look_at(struct finder *s, uint32_t at)
     step_stack(s);
 }
 
-static void leave_block(struct finder *s, const struct block *b)
+static void leave_block(struct slot_finder *s, const struct block *b)
 {
     for (uint32_t n = 0; n < b->succ_count; n++) {
         struct state *to = &s->in[b->succ[n]];
@@ -183,7 +183,7 @@ static void leave_block(struct finder *s, const struct block *b)
 
 void slots_find(struct function *f)
 {
-    struct finder s = {.f = f};
+    struct slot_finder s = {.f = f};
     f->slot_count = 0;
     if (f->late)
         return;

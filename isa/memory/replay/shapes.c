@@ -54,15 +54,15 @@ static void print_shape(FILE *out, const struct skeleton_shape *s, const struct 
 }
 
 /* A table of structures of `bytes` bytes, each of which begins with the number of its function. */
-struct table {
+struct shape_table {
     const char *rows;
     unsigned count;
     size_t bytes;
 };
 
-static struct table get_table(void *library, const char *name, size_t bytes)
+static struct shape_table get_table(void *library, const char *name, size_t bytes)
 {
-    struct table t = {.bytes = bytes};
+    struct shape_table t = {.bytes = bytes};
     const void *(*get)(unsigned *);
     *(void **)&get = dlsym(library, name);
     if (get != NULL)
@@ -70,14 +70,14 @@ static struct table get_table(void *library, const char *name, size_t bytes)
     return t;
 }
 
-static bool is_of(const struct table *t, unsigned k, unsigned number)
+static bool is_of(const struct shape_table *t, unsigned k, unsigned number)
 {
     return k < t->count && *(const unsigned *)(const void *)(t->rows + k * t->bytes) == number;
 }
 
 /* Returns the row of a function, or NULL. Tables mostly have the same order, so row k is tried
  * first. */
-static const void *find(const struct table *t, unsigned k, unsigned number)
+static const void *find(const struct shape_table *t, unsigned k, unsigned number)
 {
     if (!is_of(t, k, number))
         for (k = 0; k < t->count && !is_of(t, k, number);)
@@ -93,9 +93,10 @@ int shapes_print(const char *skeleton, FILE *out, struct rt_error *e)
     int rc = library != NULL ? replay_functions(library, skeleton, &list, &count, e) : -EINVAL;
     if (rc != 0)
         return rc;
-    const struct table shapes =
-                           get_table(library, "skeleton_shapes", sizeof(struct skeleton_shape)),
-                       texts = get_table(library, "skeleton_texts", sizeof(struct skeleton_text));
+    const struct shape_table shapes = get_table(library, "skeleton_shapes",
+                                                sizeof(struct skeleton_shape)),
+                             texts =
+                                 get_table(library, "skeleton_texts", sizeof(struct skeleton_text));
     for (unsigned k = 0; k < count; k++) {
         const struct skeleton_shape *s = find(&shapes, k, list[k].number);
         (void)fprintf(out, "function %x %llx %s\n", list[k].image, list[k].address, list[k].name);

@@ -36,7 +36,7 @@ struct analysed {
 
 struct code *code;
 static enum skel_plan plan;
-static struct addresses claims;
+static struct address_list claims;
 static FILE *entered;
 uint64_t bias;
 static struct analysed *all;

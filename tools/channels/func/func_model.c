@@ -2,7 +2,8 @@
  * Implements the model of the program's functions; sample/ uses it too. */
 #include "tools/channels/models.h"
 
-int func_at(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int func_at(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+            struct rt_error *e)
 {
     uint32_t number;
     int rc =
@@ -11,13 +12,13 @@ int func_at(struct replay *r, const struct emu_record *rec, int64_t *value, stru
     return rc;
 }
 
-static int64_t last_function(const struct replay *r, uint32_t channel)
+static int64_t last_function(const struct event_replay *r, uint32_t channel)
 {
     (void)channel;
     return emu_functions_count(r->functions);
 }
 
-static const char *function_text(const struct replay *r, uint32_t channel, int64_t value,
+static const char *function_text(const struct event_replay *r, uint32_t channel, int64_t value,
                                  char room[64])
 {
     (void)channel;

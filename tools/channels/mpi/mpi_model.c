@@ -106,7 +106,7 @@ int64_t mpi_activity(uint32_t function)
 }
 
 /* Shows the innermost open call, or that there is none. */
-int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e)
+int mpi_show(struct event_replay *r, uint32_t stream, struct rt_error *e)
 {
     const struct replay_row *row = &r->rows[stream];
     struct open_call none = {.activity = RUNNING};
@@ -123,7 +123,8 @@ int mpi_show(struct replay *r, uint32_t stream, struct rt_error *e)
     return rc == 0 ? emu_set(r->emu, stream, CHANNEL_MPI_ACTIVITY, c->activity, e) : rc;
 }
 
-int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int mpi_enter(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+              struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];
     uint32_t function = EVENT_MPI_FUNCTION(rec->event.code);
@@ -143,7 +144,8 @@ int mpi_enter(struct replay *r, const struct emu_record *rec, int64_t *value, st
     return mpi_show(r, rec->stream, e);
 }
 
-int mpi_leave(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int mpi_leave(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+              struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];
     (void)value;
@@ -160,14 +162,14 @@ int mpi_leave(struct replay *r, const struct emu_record *rec, int64_t *value, st
     return mpi_show(r, rec->stream, e);
 }
 
-static int64_t last_function(const struct replay *r, uint32_t channel)
+static int64_t last_function(const struct event_replay *r, uint32_t channel)
 {
     (void)r;
     (void)channel;
     return event_mpi_functions;
 }
 
-static const char *function_text(const struct replay *r, uint32_t channel, int64_t value,
+static const char *function_text(const struct event_replay *r, uint32_t channel, int64_t value,
                                  char room[64])
 {
     (void)r;
@@ -179,7 +181,7 @@ static const char *function_text(const struct replay *r, uint32_t channel, int64
 const struct labels labels_of_mpi = {
     .known = last_function, .unrecorded = "Not recorded", .text = function_text};
 
-static const char *activity_text(const struct replay *r, uint32_t channel, int64_t value,
+static const char *activity_text(const struct event_replay *r, uint32_t channel, int64_t value,
                                  char room[64])
 {
     (void)r;
@@ -190,7 +192,8 @@ static const char *activity_text(const struct replay *r, uint32_t channel, int64
 
 const struct labels labels_of_activities = {.last = ACTIVITIES - 1, .text = activity_text};
 
-static const char *comm_text(const struct replay *r, uint32_t channel, int64_t value, char room[64])
+static const char *comm_text(const struct event_replay *r, uint32_t channel, int64_t value,
+                             char room[64])
 {
     (void)r;
     (void)channel;

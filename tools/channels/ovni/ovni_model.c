@@ -9,7 +9,8 @@
 
 enum { WAITED = 1, DROPPED };
 
-int no_value(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int no_value(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+             struct rt_error *e)
 {
     (void)r;
     (void)rec;
@@ -18,7 +19,8 @@ int no_value(struct replay *r, const struct emu_record *rec, int64_t *value, str
     return 0;
 }
 
-int ovni_waited(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int ovni_waited(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+                struct rt_error *e)
 {
     (void)r;
     (void)rec;
@@ -27,14 +29,16 @@ int ovni_waited(struct replay *r, const struct emu_record *rec, int64_t *value, 
     return 0;
 }
 
-int ovni_dropped(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int ovni_dropped(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+                 struct rt_error *e)
 {
     (void)value;
     int rc = replay_gap_ends(r, rec, e);
     return rc == 0 ? emu_event(r->emu, rec->stream, CHANNEL_OVNI_FLUSH, DROPPED, e) : rc;
 }
 
-int ovni_image(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int ovni_image(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+               struct rt_error *e)
 {
     (void)value;
     (void)e;
@@ -42,7 +46,7 @@ int ovni_image(struct replay *r, const struct emu_record *rec, int64_t *value, s
     return 0;
 }
 
-int ovni_affinity(struct replay *r, const struct emu_record *rec, int64_t *value,
+int ovni_affinity(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                   struct rt_error *e)
 {
     (void)value;
@@ -55,7 +59,7 @@ int ovni_affinity(struct replay *r, const struct emu_record *rec, int64_t *value
                         e);
 }
 
-static const char *state_text(const struct replay *r, uint32_t channel, int64_t value,
+static const char *state_text(const struct event_replay *r, uint32_t channel, int64_t value,
                               char room[64])
 {
     (void)r;
@@ -66,13 +70,13 @@ static const char *state_text(const struct replay *r, uint32_t channel, int64_t 
 
 const struct labels labels_of_states = {.last = EMU_WARMING, .text = state_text};
 
-static int64_t last_processor(const struct replay *r, uint32_t channel)
+static int64_t last_processor(const struct event_replay *r, uint32_t channel)
 {
     (void)channel;
     return r->processor_count;
 }
 
-static const char *processor_text(const struct replay *r, uint32_t channel, int64_t value,
+static const char *processor_text(const struct event_replay *r, uint32_t channel, int64_t value,
                                   char room[64])
 {
     (void)channel;
@@ -88,7 +92,7 @@ static const char *processor_text(const struct replay *r, uint32_t channel, int6
 
 const struct labels labels_of_processors = {.known = last_processor, .text = processor_text};
 
-static const char *flush_text(const struct replay *r, uint32_t channel, int64_t value,
+static const char *flush_text(const struct event_replay *r, uint32_t channel, int64_t value,
                               char room[64])
 {
     (void)r;

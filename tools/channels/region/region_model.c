@@ -19,7 +19,7 @@ static int number_of(struct names *n, const char *text, int64_t *value, struct r
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-int region_window_opens(struct replay *r, const struct emu_record *rec, int64_t *value,
+int region_window_opens(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                         struct rt_error *e)
 {
     (void)value;
@@ -35,7 +35,7 @@ int region_window_opens(struct replay *r, const struct emu_record *rec, int64_t 
 
 /* Checks that every call has been left. Calls and functions that continue after the window have
  * leaves before its close. */
-static int check_left(const struct replay *r, uint32_t stream, struct rt_error *e)
+static int check_left(const struct event_replay *r, uint32_t stream, struct rt_error *e)
 {
     if (r->options.policy == EMU_SALVAGE || (emu_depth(r->emu, stream, CHANNEL_MPI_FUNCTION) == 0 &&
                                              emu_depth(r->emu, stream, CHANNEL_FUNC_NAME) == 0))
@@ -44,7 +44,7 @@ static int check_left(const struct replay *r, uint32_t stream, struct rt_error *
     return -EINVAL;
 }
 
-int region_window_closes(struct replay *r, const struct emu_record *rec, int64_t *value,
+int region_window_closes(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                          struct rt_error *e)
 {
     (void)value;
@@ -58,7 +58,7 @@ int region_window_closes(struct replay *r, const struct emu_record *rec, int64_t
     return rc == 0 ? mpi_show(r, rec->stream, e) : rc;
 }
 
-static const char *window_text(const struct replay *r, uint32_t channel, int64_t value,
+static const char *window_text(const struct event_replay *r, uint32_t channel, int64_t value,
                                char room[64])
 {
     (void)r;
@@ -71,7 +71,8 @@ const struct labels labels_of_windows = {.text = window_text};
 
 /* --- regions, levels, alarms, signals --------------------------------------------------------- */
 
-int region_name(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int region_name(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+                struct rt_error *e)
 {
     return number_of(&r->regions,
                      rt_rank_string(replay_rank_of(r, rec),
@@ -79,7 +80,8 @@ int region_name(struct replay *r, const struct emu_record *rec, int64_t *value, 
                      value, e);
 }
 
-int region_level(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int region_level(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+                 struct rt_error *e)
 {
     char text[1100];
     const char *name = rt_rank_string(replay_rank_of(r, rec),
@@ -90,7 +92,8 @@ int region_level(struct replay *r, const struct emu_record *rec, int64_t *value,
     return number_of(&r->levels, text, value, e);
 }
 
-int region_alarm(struct replay *r, const struct emu_record *rec, int64_t *value, struct rt_error *e)
+int region_alarm(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+                 struct rt_error *e)
 {
     const struct rt_rank_tables *t = rt_rank_tables(replay_rank_of(r, rec));
     int16_t alarm = (int16_t)EVENT_GET(&rec->event, EV_FIRED, alarm);
@@ -101,7 +104,7 @@ int region_alarm(struct replay *r, const struct emu_record *rec, int64_t *value,
     return number_of(&r->alarms, text, value, e);
 }
 
-int region_signal(struct replay *r, const struct emu_record *rec, int64_t *value,
+int region_signal(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                   struct rt_error *e)
 {
     (void)r;
@@ -110,19 +113,20 @@ int region_signal(struct replay *r, const struct emu_record *rec, int64_t *value
     return 0;
 }
 
-static const struct names *names_of(const struct replay *r, uint32_t channel)
+static const struct names *names_of(const struct event_replay *r, uint32_t channel)
 {
     return channel == CHANNEL_REGION_NAME       ? &r->regions
            : channel == CHANNEL_REGION_PCONTROL ? &r->levels
                                                 : &r->alarms;
 }
 
-static int64_t last_name(const struct replay *r, uint32_t channel)
+static int64_t last_name(const struct event_replay *r, uint32_t channel)
 {
     return names_of(r, channel)->count;
 }
 
-static const char *name_text(const struct replay *r, uint32_t channel, int64_t value, char room[64])
+static const char *name_text(const struct event_replay *r, uint32_t channel, int64_t value,
+                             char room[64])
 {
     (void)room;
     return names_text(names_of(r, channel), value);
@@ -130,7 +134,7 @@ static const char *name_text(const struct replay *r, uint32_t channel, int64_t v
 
 const struct labels labels_of_names = {.known = last_name, .text = name_text};
 
-static const char *signal_text(const struct replay *r, uint32_t channel, int64_t value,
+static const char *signal_text(const struct event_replay *r, uint32_t channel, int64_t value,
                                char room[64])
 {
     (void)r;
@@ -158,7 +162,7 @@ static int mark_of(const struct emu_record *rec, uint32_t *channel, struct rt_er
 }
 
 /* A mark whose type was never defined gets its kind from its first use. */
-static void is_of_kind(struct replay *r, uint32_t channel, enum emu_kind kind)
+static void is_of_kind(struct event_replay *r, uint32_t channel, enum emu_kind kind)
 {
     bool *known = &r->mark_known[channel - CHANNEL_REGION_MARK];
     if (!*known)
@@ -166,7 +170,7 @@ static void is_of_kind(struct replay *r, uint32_t channel, enum emu_kind kind)
     *known = true;
 }
 
-int region_mark_type(struct replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_type(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                      struct rt_error *e)
 {
     uint32_t channel;
@@ -183,7 +187,7 @@ int region_mark_type(struct replay *r, const struct emu_record *rec, int64_t *va
     return 0;
 }
 
-int region_mark_label(struct replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_label(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                       struct rt_error *e)
 {
     uint32_t channel;
@@ -210,7 +214,7 @@ int region_mark_label(struct replay *r, const struct emu_record *rec, int64_t *v
     return 0;
 }
 
-int region_mark_push(struct replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_push(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                      struct rt_error *e)
 {
     uint32_t channel;
@@ -221,7 +225,7 @@ int region_mark_push(struct replay *r, const struct emu_record *rec, int64_t *va
     return emu_push(r->emu, rec->stream, channel, (int64_t)rec->event.b, e);
 }
 
-int region_mark_pop(struct replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_pop(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                     struct rt_error *e)
 {
     uint32_t channel;
@@ -234,7 +238,7 @@ int region_mark_pop(struct replay *r, const struct emu_record *rec, int64_t *val
     return emu_pop(r->emu, rec->stream, channel, (int64_t)rec->event.b, e);
 }
 
-int region_mark_set(struct replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_set(struct event_replay *r, const struct emu_record *rec, int64_t *value,
                     struct rt_error *e)
 {
     uint32_t channel;
@@ -245,13 +249,14 @@ int region_mark_set(struct replay *r, const struct emu_record *rec, int64_t *val
     return emu_set(r->emu, rec->stream, channel, (int64_t)rec->event.b, e);
 }
 
-static int64_t last_mark(const struct replay *r, uint32_t channel)
+static int64_t last_mark(const struct event_replay *r, uint32_t channel)
 {
     return (int64_t)r->mark_label_count[r->channels[channel].index] - 1;
 }
 
 /* Returns the label at a place in mark_labels; replay_labels() supplies the values. */
-static const char *mark_text(const struct replay *r, uint32_t channel, int64_t place, char room[64])
+static const char *mark_text(const struct event_replay *r, uint32_t channel, int64_t place,
+                             char room[64])
 {
     (void)room;
     return names_text(&r->marks, r->mark_labels[r->channels[channel].index][place].text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Caches compiled skeletons. A cached file is the shared object, then struct tail. Its code runs in
- * regtrace-skel: so its hash is checked first, and a copy is loaded that nobody else can change. */
+ * Caches compiled skeletons. A cached file is the shared object, then struct source_tail. Its code
+ * runs in regtrace-skel: so its hash is checked first, and a copy is loaded that nobody else can
+ * change. */
 #include "tools/memory/compile/compiled_cache.h"
 
 #include "base/toolkit/cache.h"
@@ -18,7 +19,7 @@
 
 #define KEPT_MAGIC "rtskel1"
 
-struct tail {
+struct source_tail {
     char magic[8];
     uint64_t key[2], bytes, hash; /* bytes, hash: of the shared object */
 };
@@ -112,7 +113,7 @@ static bool place(const struct compiled_cache *k, unsigned number, char folder[P
 
 static bool is_whole(const struct compiled_cache *k, const uint8_t *bytes, size_t n)
 {
-    struct tail t;
+    struct source_tail t;
     if (n < sizeof t)
         return false;
     memcpy(&t, bytes + n - sizeof t, sizeof t);
@@ -139,7 +140,7 @@ bool compiled_cache_get(const struct compiled_cache *k, const char *path)
         size_t n = 0;
         const void *bytes = place(k, number, folder, from) ? cache_map(from, &n) : NULL;
         done = bytes != NULL && is_whole(k, bytes, n) &&
-               put_file(path, bytes, n - sizeof(struct tail));
+               put_file(path, bytes, n - sizeof(struct source_tail));
         if (bytes != NULL)
             (void)munmap((void *)bytes, n); /* NOLINT: it takes no const */
     }
@@ -151,9 +152,9 @@ void compiled_cache_put(const struct compiled_cache *k, const char *path)
     char folder[PATH_MAX], to[PATH_MAX];
     size_t n = 0;
     const void *bytes = cache_map(path, &n);
-    uint8_t *whole = bytes != NULL ? malloc(n + sizeof(struct tail)) : NULL;
+    uint8_t *whole = bytes != NULL ? malloc(n + sizeof(struct source_tail)) : NULL;
     if (whole != NULL) {
-        struct tail t = {.magic = KEPT_MAGIC, .key = {k->key[0], k->key[1]}, .bytes = n};
+        struct source_tail t = {.magic = KEPT_MAGIC, .key = {k->key[0], k->key[1]}, .bytes = n};
         t.hash = cache_hash(CACHE_HASH, bytes, n);
         memcpy(whole, bytes, n);
         memcpy(whole + n, &t, sizeof t);

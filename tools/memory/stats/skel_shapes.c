@@ -186,7 +186,7 @@ static int32_t loop_of(struct skel_shapes *s, uint32_t function, uint64_t head, 
 
 /* --- lines of one skeleton -------------------------------------------------------------------- */
 
-struct reading {
+struct shape_reading {
     struct skel_shapes *shapes;
     const struct skel_folder *folder;
     const char *skeleton; /* name of the skeleton */
@@ -197,7 +197,7 @@ struct reading {
     size_t loop_count;
 };
 
-static bool take_function(struct reading *r, char *text)
+static bool take_function(struct shape_reading *r, char *text)
 {
     char *end, *name;
     unsigned long number = strtoul(text, &end, 16);
@@ -213,7 +213,7 @@ static bool take_function(struct reading *r, char *text)
 }
 
 /* Parses "-" (sets -1) or the number of a loop of the function (sets its row). */
-static bool take_loop_number(const struct reading *r, char **text, int32_t *out)
+static bool take_loop_number(const struct shape_reading *r, char **text, int32_t *out)
 {
     char *from = *text + strspn(*text, " ");
     *out = -1;
@@ -228,7 +228,7 @@ static bool take_loop_number(const struct reading *r, char **text, int32_t *out)
     return true;
 }
 
-static bool take_loop(struct reading *r, char *text)
+static bool take_loop(struct shape_reading *r, char *text)
 {
     char *end;
     int32_t parent;
@@ -242,7 +242,7 @@ static bool take_loop(struct reading *r, char *text)
     return place != NULL;
 }
 
-static bool take_place(struct reading *r, char *text)
+static bool take_place(struct shape_reading *r, char *text)
 {
     char *end;
     struct rt_accesses_place p = {.image = r->image, .function = r->function};
@@ -250,7 +250,7 @@ static bool take_place(struct reading *r, char *text)
     return take_loop_number(r, &end, &p.loop) && add_place(r->shapes, address, &p, end);
 }
 
-static bool take_line(struct reading *r, char *line)
+static bool take_line(struct shape_reading *r, char *line)
 {
     line[strcspn(line, "\n")] = '\0';
     if (strncmp(line, "function ", 9) == 0)
@@ -260,7 +260,7 @@ static bool take_line(struct reading *r, char *line)
     return strncmp(line, "place ", 6) == 0 && take_place(r, line + 6);
 }
 
-static void say_not_understood(const struct reading *r, const char *line)
+static void say_not_understood(const struct shape_reading *r, const char *line)
 {
     char *plain = NULL;
     size_t n = 0;
@@ -274,7 +274,7 @@ static void say_not_understood(const struct reading *r, const char *line)
     free(plain);
 }
 
-static bool read_one(struct reading *r, const char *path)
+static bool read_one(struct shape_reading *r, const char *path)
 {
     const char *const words[] = {r->folder->program, "--shapes", path, NULL};
     struct skel_reader in;
@@ -312,7 +312,7 @@ bool skel_shapes_read(struct skel_shapes *s, const struct skel_folder *f)
     for (int late = 0; late < 2; late++)
         for (size_t i = 0; i < f->builds.built_count; i++) {
             const struct skel_built *b = f->builds.built[i];
-            struct reading r = {.shapes = s, .folder = f, .skeleton = b->name};
+            struct shape_reading r = {.shapes = s, .folder = f, .skeleton = b->name};
             r.whose = late != 0 ? who_names(f, b->name) : NULL;
             if (b->path[0] != '\0' && is_late(b->name) == (late != 0) &&
                 (late == 0 || r.whose != NULL) && !read_one(&r, b->path))

@@ -8,14 +8,14 @@
 #include <string.h>
 
 /* An instruction of one recording that counts in one scope. */
-struct part {
+struct stats_part {
     size_t scope, lane;
     const struct stats_instruction *instruction;
 };
 
 struct summing {
     struct stats *stats;
-    struct part *parts;
+    struct stats_part *parts;
     size_t part_count, room;
 };
 
@@ -47,13 +47,13 @@ static bool add_part(struct summing *s, size_t scope, size_t lane,
 {
     if (s->part_count == s->room) {
         size_t room = s->room == 0 ? 256 : 2 * s->room;
-        struct part *more = realloc(s->parts, room * sizeof *more);
+        struct stats_part *more = realloc(s->parts, room * sizeof *more);
         if (more == NULL)
             return no_memory();
         s->parts = more;
         s->room = room;
     }
-    s->parts[s->part_count++] = (struct part){scope, lane, i};
+    s->parts[s->part_count++] = (struct stats_part){scope, lane, i};
     return true;
 }
 
@@ -207,7 +207,7 @@ static bool add_parts(struct summing *u, size_t lane, const struct stats_instruc
 
 static int by_scope(const void *a, const void *b)
 {
-    const struct part *x = a, *y = b;
+    const struct stats_part *x = a, *y = b;
     if (x->scope != y->scope)
         return x->scope < y->scope ? -1 : 1;
     return (x->lane > y->lane) - (x->lane < y->lane);
@@ -233,7 +233,7 @@ static void add_sums(struct stats_sums *to, const struct stats_instruction *i)
 }
 
 /* Adds the footprint of these parts, which belong to one process. */
-static bool add_footprint(struct stats *s, struct stats_scope *x, const struct part *parts,
+static bool add_footprint(struct stats *s, struct stats_scope *x, const struct stats_part *parts,
                           size_t count)
 {
     struct skel_lines all = {.words = s->grain.words};
@@ -252,7 +252,7 @@ static bool add_footprint(struct stats *s, struct stats_scope *x, const struct p
     return true;
 }
 
-static bool find_strides(struct stats_scope *x, const struct part *parts, size_t count)
+static bool find_strides(struct stats_scope *x, const struct stats_part *parts, size_t count)
 {
     struct skel_strides all = {.total = 0};
     bool good = true;
@@ -266,7 +266,7 @@ static bool find_strides(struct stats_scope *x, const struct part *parts, size_t
     return good || no_memory();
 }
 
-static bool sum_scope(struct stats *s, const struct part *parts, size_t count)
+static bool sum_scope(struct stats *s, const struct stats_part *parts, size_t count)
 {
     struct stats_scope *x = &s->scopes[parts[0].scope];
     bool good = true;

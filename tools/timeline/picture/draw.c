@@ -27,7 +27,7 @@ enum {
     LEGEND = 12,    /* names of a lane */
 };
 
-struct part {
+struct drawn_part {
     uint32_t track;
     double y, height;
     bool text, named; /* names in its boxes; the lane's name beside it */
@@ -46,7 +46,7 @@ struct sum {
 
 struct picture {
     struct timeline *t;
-    struct part *parts;
+    struct drawn_part *parts;
     uint32_t part_count;
     struct row {
         uint32_t stream;
@@ -59,7 +59,7 @@ struct picture {
     /* The track that is drawn: */
     struct drawn *boxes;
     size_t count, room;
-    const struct part *part;
+    const struct drawn_part *part;
     int64_t from, to;
     double scale; /* points a ns */
     struct binner binner;
@@ -84,7 +84,8 @@ static double height_of(const struct timeline *t, uint32_t track)
 static void add_part(struct picture *p, uint32_t track, double *y, double height)
 {
     const struct track *t = &p->t->tracks[track];
-    p->parts[p->part_count++] = (struct part){track, *y, height - 1, height >= 12, t->depth == 0};
+    p->parts[p->part_count++] =
+        (struct drawn_part){track, *y, height - 1, height >= 12, t->depth == 0};
     *y += height;
 }
 
