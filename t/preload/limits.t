@@ -11,7 +11,7 @@ leaves_streams=1 # of writers that die
 limited() {
     trace=$T/trace.$((n += 1))
     # Close the descriptors that make passes on, because they would count towards the limit.
-    (exec 3<&- 4<&- 5<&- 6<&-; ulimit "$@" && REGTRACE_DIR=$trace LD_PRELOAD=$LIBREGTRACE exec "$P/copies" program) >"$T/out" 2>"$T/err"
+    (exec 3<&- 4<&- 5<&- 6<&-; ulimit "$@" && REGTRACE_DIR=$trace LD_PRELOAD=$LIBREGTRACE exec "$P/libc/raw_children" program) >"$T/out" 2>"$T/err"
     is "$? $(cat "$T/out")" "0 " "ulimit $*: the program runs"
     # If not even the log can be opened, the messages are on stderr.
     log=$(cat "$trace/regtrace.log" "$T/err" 2>&1)
@@ -67,14 +67,14 @@ like "$log" "nothing is recorded: the writer of this process ended as soon as it
 is "$(ls "$REGTRACE_SHM")" "" "leaves none"
 unset REGTRACE_WRITER
 
-REGTRACE_DIR=$T/blind LD_PRELOAD=$LIBREGTRACE run 60 "$P/copies" blind
+REGTRACE_DIR=$T/blind LD_PRELOAD=$LIBREGTRACE run 60 "$P/libc/raw_children" blind
 is "$status $out$err" "0 " "a program that cannot look for its writer says nothing false of it"
 trace=$T/blind
 wait_for 20 test -e "$trace/regtrace.h5"
 is "$(recorded)" 1500 "and is recorded"
 
 for how in REGTRACE_DEFAULT_START=0 REGTRACE_EXCLUDE=copies; do
-    run 60 env "$how" REGTRACE_DIR="$T/sandbox" LD_PRELOAD="$LIBREGTRACE" "$P/copies" sandbox
+    run 60 env "$how" REGTRACE_DIR="$T/sandbox" LD_PRELOAD="$LIBREGTRACE" "$P/libc/raw_children" sandbox
     is "$status $out$err" "3 in the sandbox" "$how: a program that may only write and exit does so"
 done
 done_testing

@@ -39,50 +39,50 @@ traced names "$P/threads" names
 run 60 "$REGTRACE" report --json "$trace"
 like "$out" solver "a thread's name is kept"
 
-traced nested "$P/handlers" nested
+traced nested "$P/libc/handlers" nested
 is "$(count 'handler begins')" 10 "nested handlers begin"
 is "$(count 'handler ends')" 10 "and end"
 
-traced jump "$P/handlers" jump
+traced jump "$P/libc/handlers" jump
 isnt "$(count 'handler begins')" 0 "handlers that jump out are recorded"
 is "$(count 'handler ends')" 0 "without an end"
 
-traced signals REGTRACE_CONTROL='start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat' "$P/handlers" nested
+traced signals REGTRACE_CONTROL='start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat' "$P/libc/handlers" nested
 is "$(count 'window opens')" 5 "alarms on signals open windows"
 is "$(count 'window closes')" 5 "and close them"
 
-traced killed REGTRACE_CONTROL='start:signal:SIGUSR1' "$P/handlers" die 10 kill
+traced killed REGTRACE_CONTROL='start:signal:SIGUSR1' "$P/libc/handlers" die 10 kill
 is "$(count 'alarm fires')" 1 "a signal that kills fires first"
 
-traced vforks "$P/children" vforks
+traced vforks "$P/libc/children" vforks
 is "$(count '"around"')" 400 "200 vforks leave the parent's recording whole"
 is "$(count 'never seen')" 0 "their children write nothing"
 is "$(count 'process forks')" 201 "each is an event"
 
-traced spawns REGTRACE_FOLLOW=0 REGTRACE_CONTROL=stop:signal:SIGUSR2 "$P/children" spawns
+traced spawns REGTRACE_FOLLOW=0 REGTRACE_CONTROL=stop:signal:SIGUSR2 "$P/libc/children" spawns
 is "$(count 'process forks')" 2 "posix_spawn and posix_spawnp are forks, unless they fail"
 
-traced working "$P/children" working
+traced working "$P/libc/children" working
 is "$(count 'region begins.*"child"')" 5 "forked children record"
 is "$(find "$trace" -name 'rank-*.h5' | wc -l)" 5 "in files of their own"
 
 # Without REGTRACE_DIR, folders get their default names.
 mkdir "$T/by_name"
-(cd "$T/by_name" && env -u REGTRACE_DIR LD_PRELOAD="$LIBREGTRACE" timeout 60 "$P/children" nested_shells) >/dev/null
+(cd "$T/by_name" && env -u REGTRACE_DIR LD_PRELOAD="$LIBREGTRACE" timeout 60 "$P/libc/children" nested_shells) >/dev/null
 is "$(find "$T/by_name" -maxdepth 1 -name 'regtrace-*' | wc -l)" 1 "programs started by system() and popen() have their parent's folder"
 wait_for 20 test -e "$T"/by_name/regtrace-*/regtrace.h5
 is "$(find "$T/by_name" -name 'rank-*.h5' | wc -l)" 3 "each with a file of its own"
 
-traced alone REGTRACE_FOLLOW=0 "$P/children" failing
+traced alone REGTRACE_FOLLOW=0 "$P/libc/children" failing
 is "$(count 'region begins.*"before"$')" 3 "a failing exec does not end the recording"
 is "$(count 'window closes.*"exec"') $(count 'window opens')" '7 7' "each exec closes the window, and another opens where it fails"
 
-traced chain "$P/children" chain 0
+traced chain "$P/libc/children" chain 0
 is "$(count 'region begins.*"link"')" 10 "programs joined by exec record each"
 is "$(count 'process calls exec')" 9 "each exec is an event"
 is "$(count 'window closes.*"exec"') $(count 'window closes.*"end of program"')" '9 1' "and closes the window"
 
-traced threads "$P/children" threads
+traced threads "$P/libc/children" threads
 is "$(count 'region begins.*"in child"')" 20 "children of forking threads record in atfork handlers"
 is "$(count 'process forks')" 20 "the forks are events"
 

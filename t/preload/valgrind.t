@@ -10,13 +10,13 @@ for part in cancels keys names; do
     clean "$part" 1 threads $part
 done
 clean "threads, nothing recorded" 0 REGTRACE_DEFAULT_START=0 threads names
-clean "forked children" 5 children working
-clean "exec, ten times" 10 children chain 0
+clean "forked children" 5 libc/children working
+clean "exec, ten times" 10 libc/children chain 0
 for end in _exit syscall; do
-    clean "end by $end" 1 children end $end
+    clean "end by $end" 1 libc/children end $end
 done
 for part in nested waits masks; do
-    clean "handlers: $part" 1 REGTRACE_CONTROL="$CHAINS" handlers $part
+    clean "handlers: $part" 1 REGTRACE_CONTROL="$CHAINS" libc/handlers $part
 done
-clean "killed by a signal" 1 REGTRACE_CONTROL="$CHAINS" handlers die 10 kill
+clean "killed by a signal" 1 REGTRACE_CONTROL="$CHAINS" libc/handlers die 10 kill
 done_testing

@@ -12,20 +12,20 @@ for part in many cancels c11 leaves blocked keys names; do
 done
 clean "detached" 0 threads detached
 for part in handler vforks failing daemon; do
-    clean "children: $part" 1 children $part
+    clean "children: $part" 1 libc/children $part
 done
 for part in forks spawns signals shells; do
-    clean "children: $part" 0 children $part
+    clean "children: $part" 0 libc/children $part
 done
 for end in _exit _Exit quick_exit abort syscall exit; do
-    clean "end by $end" 1 children end $end
+    clean "end by $end" 1 libc/children end $end
 done
 for chains in '' "$CHAINS"; do
     for part in nested waits signalfd realtime masks restarts inherited; do
-        clean "$part, chains '$chains'" 0 REGTRACE_CONTROL="$chains" handlers $part
+        clean "$part, chains '$chains'" 0 REGTRACE_CONTROL="$chains" libc/handlers $part
     done
     for signo in 1 10 12 14 34 64; do
-        clean "killed by $signo, chains '$chains'" 0 REGTRACE_CONTROL="$chains" handlers die $signo kill
+        clean "killed by $signo, chains '$chains'" 0 REGTRACE_CONTROL="$chains" libc/handlers die $signo kill
     done
 done
 done_testing

@@ -13,11 +13,11 @@ unit() {
     "$REGTRACE_SOURCE/configure" "$@" >configure.out 2>&1 || { tail -20 configure.out; return 1; }
     make -j2 check-unit >check.out 2>&1 || {
         grep -E '^(FAIL|ERROR)|error:|warning:|\*\*\*' check.out | head -20
-        grep -hE -A12 'SUMMARY: |ERROR: |WARNING: ThreadSanitizer|runtime error' t/*/*.log | head -60
+        grep -hE -A12 'SUMMARY: |ERROR: |WARNING: ThreadSanitizer|runtime error' -r t --include=*.log | head -60
         return 1
     }
     # A report of a child, or a report that the test's own exit code hides, is a finding too.
-    ! grep -hE -A12 'SUMMARY: |ERROR: |WARNING: ThreadSanitizer|runtime error|^==[0-9]+== [A-Z]' t/*/*.log | head -60 | grep . || return 1
+    ! grep -hE -A12 'SUMMARY: |ERROR: |WARNING: ThreadSanitizer|runtime error|^==[0-9]+== [A-Z]' -r t --include=*.log | head -60 | grep . || return 1
     grep -qE '^# PASS: *[1-9]' check.out
 }
 

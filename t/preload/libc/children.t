@@ -9,12 +9,12 @@ same_limit=120
 
 for how in '' REGTRACE_CONTROL="$CHAINS" REGTRACE_FOLLOW=0 REGTRACE_DEFAULT_START=0; do
     for part in forks working vforks handler spawns signals failing shells nested_shells daemon; do
-        same "$part ${how%%=*}" ${how:+"$how"} "$P/children" $part
+        same "$part ${how%%=*}" ${how:+"$how"} "$P/libc/children" $part
     done
-    same "exec, ten times ${how%%=*}" ${how:+"$how"} "$P/children" chain 0
+    same "exec, ten times ${how%%=*}" ${how:+"$how"} "$P/libc/children" chain 0
     for end in _exit _Exit quick_exit abort syscall exit; do
-        same "$end ${how%%=*}" ${how:+"$how"} "$P/children" end $end
+        same "$end ${how%%=*}" ${how:+"$how"} "$P/libc/children" end $end
     done
 done
-same "threads fork while others record" "$P/children" threads
+same "threads fork while others record" "$P/libc/children" threads
 done_testing

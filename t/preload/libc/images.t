@@ -6,11 +6,11 @@
 . "$(dirname "$0")/../same.sh"
 
 for how in '' REGTRACE_CONTROL='start:image_load:libplugin.so' REGTRACE_DEFAULT_START=0; do
-    same "dlopen ${how%%=*}" ${how:+"$how"} "$P/images"
+    same "dlopen ${how%%=*}" ${how:+"$how"} "$P/libc/images"
 done
 
 ok_run "a program with a later image, chain on it" \
-    env REGTRACE_DIR="$T/trace" REGTRACE_CONTROL='start:image_load:libplugin.so' LD_PRELOAD="$LIBREGTRACE" "$P/images" record
+    env REGTRACE_DIR="$T/trace" REGTRACE_CONTROL='start:image_load:libplugin.so' LD_PRELOAD="$LIBREGTRACE" "$P/libc/images" record
 run 60 "$REGTRACE" dump "$T/trace"
 is "$status" 0 "its events can be read"
 is "$(grep -c 'window opens' <<<"$out")" 1 "one window"

@@ -9,7 +9,7 @@
 count() { "$REGTRACE" dump "$last_trace" | grep -cE "region begins.*\"$1\""; }
 
 for part in clone returns raw_clone raw_fork fork; do
-    same "$part" "$P/copies" $part
+    same "$part" "$P/libc/raw_children" $part
     wait_for 20 test -e "$last_trace/regtrace.h5"
     is "$(count parent)" 4510 "$part: all of the parent's regions are there"
     is "$(count child)" 4500 "$part: and all of the children's"
@@ -18,12 +18,12 @@ for part in clone returns raw_clone raw_fork fork; do
     run 60 "$REGTRACE" check "$last_trace"
     is "$status" 0 "$part: the files are sound" || diag "$out$err"
 
-    same "$part, nothing before" "$P/copies" $part late
+    same "$part, nothing before" "$P/libc/raw_children" $part late
     wait_for 20 test -e "$last_trace/regtrace.h5"
     is "$(count child)" 4500 "$part: children of a parent that records nothing record"
     is "$(find "$last_trace" -name 'rank-*.h5' | wc -l)" 3 "$part: in a file each"
 done
-same "exec behind a raw system call" "$P/copies" raw_exec
+same "exec behind a raw system call" "$P/libc/raw_children" raw_exec
 wait_for 20 test -e "$last_trace/regtrace.h5"
 is "$(count parent) $(count program)" "4510 4500" "exec behind a raw system call: parent and programs record"
 done_testing

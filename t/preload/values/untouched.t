@@ -16,17 +16,17 @@ for how in 'vp-classic 16' 'vp-addr 64'; do
     for part in 'repair 10' 'leave 100' 'threads 10' 'numbers 10' 'strings 200' 'calls 50' 'signals 200' 'descriptors 100'; do
         # shellcheck disable=SC2086
         same "$part, $plugin, $follow followed" REGTRACE_VALUES="$plugin" REGTRACE_VALUES_FOLLOW="$follow" \
-            REGTRACE_VALUES_SAMPLE=$often REGTRACE_VCONTEXT=callers "$P/untouched" $part
+            REGTRACE_VALUES_SAMPLE=$often REGTRACE_VCONTEXT=callers "$P/values/untouched" $part
     done
 done
 values=(REGTRACE_VALUES=vp-classic REGTRACE_VALUES_FOLLOW=16 REGTRACE_VALUES_SAMPLE="$often")
 for part in nested jump fault waits restarts; do
-    same "handlers: $part" "${values[@]}" "$P/handlers" $part
+    same "handlers: $part" "${values[@]}" "$P/libc/handlers" $part
 done
 for death in '11 fault' '6 abort' '5 kill'; do
     # shellcheck disable=SC2086
-    same "death by $death" "${values[@]}" "$P/handlers" die $death
+    same "death by $death" "${values[@]}" "$P/libc/handlers" die $death
 done
-same "a small alternate stack" "${values[@]}" "$P/small_stack" 32768
+same "a small alternate stack" "${values[@]}" "$P/stack/small_stack" 32768
 same "threads by clone()" "${values[@]}" "$P/odd" clones
 done_testing
