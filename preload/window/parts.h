@@ -33,8 +33,8 @@ struct part {
      * of signals. */
     void (*images_loaded)(void);
     void (*images_gone)(void);
-    /* Returns the bytes that the part needs in each thread's mapping, a multiple of 8. thread_made()
-     * gets them zeroed and aligned to 8, before the thread has an automaton. */
+    /* Returns the bytes that the part needs in the mapping of each thread, a multiple of 8.
+     * thread_made() gets them zeroed and aligned to 8, before the thread has an automaton. */
     size_t (*thread_room)(void);
     void (*thread_made)(struct preload_thread *pt, void *room);
     /* Does this run measure threads that compute only? Such threads do not ask whether a broadcast

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * copies PART [late]: children with their own memory that fork() does not make. PART is clone,
- * returns, raw_clone, raw_fork, raw_exec, fork, program, blind or sandbox. Each child records while
+ * raw_children PART [late]: children with their own memory that fork() does not make. PART is
+ * clone, returns, raw_clone, raw_fork, raw_exec, fork, program, blind or sandbox. Each child records while
  * its parent does. The output must be the same with and without the preload.
  * - late: the parent records nothing
  * - program: has no children

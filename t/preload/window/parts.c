@@ -148,10 +148,6 @@ bool sampling_is_on(void)
 }
 struct process process;
 
-int main(void)
-{
-    static struct preload_thread pt;
-    static struct recorder_thread t;
 #if defined(__x86_64__)
 #define MEMORY(text) text
 #define X86_64_OR(here, elsewhere) here
@@ -159,6 +155,12 @@ int main(void)
 #define MEMORY(text)
 #define X86_64_OR(here, elsewhere) elsewhere
 #endif
+
+static struct preload_thread pt;
+static struct recorder_thread t;
+
+static void test_process(void)
+{
     struct rt_error e;
     int rc = parts_prepare(&e);
     check(" counting_prepare sampling_prepare values_prepare counters_prepare probes_prepare",
@@ -189,6 +191,10 @@ int main(void)
     parts_thread_made(&pt, (char *)&pt + 8);
     check(" counting_thread_made:8 timers_thread_made:24 probe_room_begin:32",
           "and lie one after another");
+}
+
+static void test_windows(void)
+{
     parts_window_prepare(&t, &pt);
     check(" sampling_ready counters_ready probes_window_prepare",
           "patching is the last preparation of a window");
@@ -201,6 +207,12 @@ int main(void)
           "at the end of a window memory comes first, and open calls are left last");
     parts_window_closed(&t, &pt);
     check(" probes_window_closed sampling_gap", "after it, probes go before samples of gaps begin");
+}
+
+int main(void)
+{
+    test_process();
+    test_windows();
     parts_thread_ends(&t, &pt);
     check(MEMORY(" memory_thread_ends") " counters_thread_ends" MEMORY(
               " values_thread_ends") " "
