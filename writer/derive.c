@@ -4,6 +4,7 @@
 #include "writer/drain.h"
 
 #include "base/format/event_fields.h"
+#include "base/toolkit/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,14 +39,11 @@ int drain_note_close(struct drain *d, const struct rt_fired *f)
 {
     if ((f->flags & FIRED_CLOSES) == 0)
         return 0;
-    if (d->close_count == d->close_room) {
-        size_t room = 2 * d->close_room + 16;
-        struct broadcast_close *grown = realloc(d->closes, room * sizeof *grown);
-        if (grown == NULL)
-            return -ENOMEM;
-        d->closes = grown;
-        d->close_room = room;
-    }
+    struct broadcast_close *grown =
+        array_grown(d->closes, d->close_count, &d->close_room, sizeof *grown);
+    if (grown == NULL)
+        return -ENOMEM;
+    d->closes = grown;
     d->closes[d->close_count++] = (struct broadcast_close){
         .clock = f->clock, .alarm = f->alarm, .api = (f->flags & FIRED_API) != 0};
     return 0;
@@ -82,14 +80,10 @@ static struct open_window *find_open(struct drain *d, int32_t thread, int32_t or
 
 int drain_resume_window(struct drain *d, const struct rt_window *w, uint64_t row)
 {
-    if (d->open_count == d->open_room) {
-        size_t room = 2 * d->open_room + 16;
-        struct open_window *grown = realloc(d->open, room * sizeof *grown);
-        if (grown == NULL)
-            return -ENOMEM;
-        d->open = grown;
-        d->open_room = room;
-    }
+    struct open_window *grown = array_grown(d->open, d->open_count, &d->open_room, sizeof *grown);
+    if (grown == NULL)
+        return -ENOMEM;
+    d->open = grown;
     d->open[d->open_count++] = (struct open_window){.row = row, .w = *w};
     return 0;
 }

@@ -3,6 +3,8 @@
  * code. */
 #include "isa/decode/decode.h"
 
+#include "base/toolkit/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,16 +29,12 @@ struct follow_run {
 
 static void push(struct code *c, struct address_stack *s, uint64_t address)
 {
-    if (s->count == s->room) {
-        size_t room = s->room != 0 ? 2 * s->room : 256;
-        uint64_t *more = realloc(s->at, room * sizeof *more);
-        if (more == NULL) {
-            c->no_memory = true;
-            return;
-        }
-        s->at = more;
-        s->room = room;
+    uint64_t *more = array_grown(s->at, s->count, &s->room, sizeof *more);
+    if (more == NULL) {
+        c->no_memory = true;
+        return;
     }
+    s->at = more;
     s->at[s->count++] = address;
 }
 

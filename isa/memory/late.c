@@ -2,6 +2,8 @@
  * Finds the calls during which a window may open. */
 #include "isa/memory/late.h"
 
+#include "base/toolkit/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,14 +53,10 @@ static int find_openers(struct late_finding *g)
 static int add(struct late_finding *g, const struct instruction *i, uint64_t function,
                bool is_opener)
 {
-    if (g->count == g->room) {
-        size_t room = 2 * g->room + 1024;
-        struct window_call *more = realloc(g->calls, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        g->calls = more;
-        g->room = room;
-    }
+    struct window_call *more = array_grown(g->calls, g->count, &g->room, sizeof *more);
+    if (more == NULL)
+        return -ENOMEM;
+    g->calls = more;
     g->calls[g->count++] = (struct window_call){
         .at = i->at,
         .next = i->next,

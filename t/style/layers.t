@@ -13,8 +13,9 @@ tools:base tools:controller tools:pmu tools:writer'
 public='controller/controller.h pmu/pmu.h isa/isa.h mpi/mpi.h writer/writer.h share/include/regtrace.h'
 
 # The rooms (folder and sub-folders) that each room of the same folder may include. A sub-folder may
-# include the folders that it lies in, except in isa/, and a folder the models below it. The rooms of
-# preload/ are parts of one library that interrupt each other: many arrows, but no others than these.
+# include the folders that it lies in, except in isa/, and a folder the models below it. The rooms
+# of preload/ are parts of one library that interrupt each other: many arrows, but no others than
+# these.
 rooms='base:base/format
 controller:controller/automaton controller/automaton:controller/language
 controller/regions:controller/language controller/check:controller/language
@@ -90,7 +91,7 @@ printf '#include "preload/window/parts.h"\n' >preload/values/a.c
 printf '#include "isa/decode/decode.h"\n' >isa/image/a.c
 printf '#include "isa/isa.h"\n' >isa/image/b.c
 printf '#include "tools/report/report.h"\n' >tools/b.c
-printf '#include "tools/channels/models.h"\n#include "tools/tools.h"\n#include "tools/streams/grown.h"\n' >tools/channels/mpi/right.c
+printf '#include "tools/channels/models.h"\n#include "tools/tools.h"\n#include "tools/streams/streams.h"\n' >tools/channels/mpi/right.c
 printf '#include "isa/image/image.h"\n' >isa/decode/right.c
 printf '#include "mpi/mpi.h"\n' >base/a.c
 printf '#include "preload/preload.h"\n' >mpi/a.c

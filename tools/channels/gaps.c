@@ -3,7 +3,7 @@
  * but open states must end where the gap begins: so files with losses are read once beforehand. */
 #include "tools/channels/models.h"
 
-#include "tools/streams/grown.h"
+#include "base/toolkit/array.h"
 
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static int add(struct event_replay *r, uint32_t stream, const struct rt_event *e
             from = ev->b < ev->clock ? rt_rank_ns(rank, ev->clock - ev->b) : to;
     if (from >= to)
         return 0;
-    void *gaps = emu_grown(r->gaps, r->gap_count, &r->gap_room, sizeof *r->gaps);
+    void *gaps = array_grown(r->gaps, r->gap_count, &r->gap_room, sizeof *r->gaps);
     if (gaps == NULL)
         return replay_no_memory(e);
     r->gaps = gaps;

@@ -2,8 +2,9 @@
  * Writes a replay to the HDF5 file of channels. */
 #include "tools/channels/h5.h"
 
-#include "tools/streams/grown.h"
 #include "tools/messages/messages.h"
+
+#include "base/toolkit/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ static void keep_label(void *context, int64_t value, const char *text)
 {
     struct h5 *h = context;
     char *copy = strdup(text);
-    void *labels = emu_grown(h->labels, h->label_count, &h->label_room, sizeof *h->labels);
+    void *labels = array_grown(h->labels, h->label_count, &h->label_room, sizeof *h->labels);
     h->labels = labels != NULL ? labels : h->labels;
     if (copy == NULL || labels == NULL) {
         free(copy);

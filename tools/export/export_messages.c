@@ -2,8 +2,9 @@
  * Finds messages in a pass over the run, and sorts their ends by stream and time. */
 #include "tools/export/export_messages.h"
 
-#include "tools/streams/grown.h"
 #include "tools/export/export.h"
+
+#include "base/toolkit/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static void skip(const char *file, const char *why)
 
 static void *grown(struct export *x, void *array, size_t count, size_t *room, size_t size)
 {
-    void *p = emu_grown(array, count, room, size);
+    void *p = array_grown(array, count, room, size);
     if (p == NULL)
         export_fail(x, -ENOMEM, "no memory for messages");
     return p;

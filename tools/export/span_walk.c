@@ -5,6 +5,8 @@
 
 #include "tools/export/export.h"
 
+#include "base/toolkit/array.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +14,8 @@
 
 struct span_thread {
     struct export_span *stack; /* open spans, outermost first */
-    uint32_t depth, room;
+    uint32_t depth;
+    size_t room;
     bool in_window; /* its last event was in a window of the selection */
     int64_t last_ns;
     uint64_t left; /* events still to come */
@@ -55,16 +58,12 @@ static void push(struct span_walk *w, uint32_t s, int64_t ns, const struct expor
                  const struct emu_record *r)
 {
     struct span_thread *t = &w->threads[s];
-    if (t->depth == t->room) {
-        uint32_t room = 2 * t->room + 16;
-        struct export_span *more = realloc(t->stack, room * sizeof *more);
-        if (more == NULL) {
-            export_fail(w->x, -ENOMEM, "no memory");
-            return;
-        }
-        t->stack = more;
-        t->room = room;
+    struct export_span *more = array_grown(t->stack, t->depth, &t->room, sizeof *more);
+    if (more == NULL) {
+        export_fail(w->x, -ENOMEM, "no memory");
+        return;
     }
+    t->stack = more;
     t->stack[t->depth++] = *span;
     enter(w, s, ns, span, r);
 }

@@ -2,7 +2,7 @@
  * Sorts messages by the time of their send, with a heap. */
 #include "tools/messages/by_send.h"
 
-#include "tools/streams/grown.h"
+#include "base/toolkit/array.h"
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static int compare(const void *a, const void *b)
 static bool put(struct emu_message **array, size_t *count, size_t *room,
                 const struct emu_message *m)
 {
-    void *p = emu_grown(*array, *count, room, sizeof **array);
+    void *p = array_grown(*array, *count, room, sizeof **array);
     if (p == NULL)
         return false;
     *array = p;

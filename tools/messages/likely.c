@@ -2,9 +2,10 @@
  * Stores segments with their sends and receives, and matches overlapping ones when none is open. */
 #include "tools/messages/likely.h"
 
-#include "tools/streams/grown.h"
 #include "tools/messages/shift.h"
 #include "tools/messages/whole.h"
+
+#include "base/toolkit/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -165,7 +166,7 @@ void likely_spoil(struct likely *l, uint32_t process)
 uint32_t likely_add_send(struct likely *l, uint32_t process, const struct likely_send *what)
 {
     struct likely_stretch *s = l->processes[process].now;
-    void *all = emu_grown(s->sends, s->send_count, &s->send_room, sizeof *s->sends);
+    void *all = array_grown(s->sends, s->send_count, &s->send_room, sizeof *s->sends);
     if (all == NULL)
         return 0;
     s->sends = all;
@@ -183,7 +184,7 @@ struct likely_send *likely_sent(struct likely *l, uint32_t process, uint32_t num
 uint32_t likely_add_wait(struct likely *l, uint32_t process, int64_t ns)
 {
     struct likely_stretch *s = l->processes[process].now;
-    void *all = emu_grown(s->waits, s->wait_count + 1, &s->wait_room, sizeof *s->waits);
+    void *all = array_grown(s->waits, s->wait_count + 1, &s->wait_room, sizeof *s->waits);
     if (all == NULL)
         return 0;
     s->waits = all;
@@ -214,7 +215,7 @@ void likely_unclear(struct likely *l, uint32_t process, uint32_t wait)
 bool likely_add_receive(struct likely *l, uint32_t process, const struct likely_receive *what)
 {
     struct likely_stretch *s = l->processes[process].now;
-    void *all = emu_grown(s->receives, s->receive_count, &s->receive_room, sizeof *s->receives);
+    void *all = array_grown(s->receives, s->receive_count, &s->receive_room, sizeof *s->receives);
     if (all == NULL)
         return false;
     s->receives = all;
@@ -347,7 +348,7 @@ static int find_runs(const struct likely *l, struct likely_stretch *to, const st
             run.sends = sends_of(from, &sends[k], key, &run.send_count);
             if (run.send_count == 0)
                 continue;
-            void *all = emu_grown(runs->all, runs->count, &runs->room, sizeof *runs->all);
+            void *all = array_grown(runs->all, runs->count, &runs->room, sizeof *runs->all);
             if (all == NULL)
                 return -ENOMEM;
             runs->all = all;

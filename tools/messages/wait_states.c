@@ -4,7 +4,7 @@
 #include "tools/messages/wait_states.h"
 
 #include "base/format/event_fields.h"
-#include "tools/streams/grown.h"
+#include "base/toolkit/array.h"
 #include "tools/messages/whole.h"
 
 #include <errno.h>
@@ -158,7 +158,7 @@ static int add_call(struct emu_waits *w, uint32_t stream, const struct waiting_c
         t->count -= CALLS / 2;
         memmove(t->calls, t->calls + CALLS / 2, t->count * sizeof *t->calls);
     }
-    void *calls = emu_grown(t->calls, t->count, &t->room, sizeof *t->calls);
+    void *calls = array_grown(t->calls, t->count, &t->room, sizeof *t->calls);
     if (calls == NULL)
         return no_memory(e);
     t->calls = calls;
@@ -237,7 +237,7 @@ static void tell_meeting(struct emu_waits *w, struct gathering *g)
 static struct meeting *meeting_of(struct gathering *g, uint64_t turn, uint16_t function,
                                   struct rt_error *e)
 {
-    void *meetings = emu_grown(g->meetings, turn - g->first, &g->room, sizeof *g->meetings);
+    void *meetings = array_grown(g->meetings, turn - g->first, &g->room, sizeof *g->meetings);
     if (meetings == NULL) {
         (void)no_memory(e);
         return NULL;

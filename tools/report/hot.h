@@ -33,9 +33,11 @@ struct hot {
     struct hot_place *places;
     size_t place_room; /* at.count of them are in use */
     uint32_t *frames;  /* indices into places */
-    uint64_t frame_count, frame_room;
+    uint64_t frame_count;
+    size_t frame_room;
     struct hot_sample *samples;
-    uint64_t sample_count, sample_room;
+    uint64_t sample_count;
+    size_t sample_room;
     struct hot_row *functions, *lines;
     size_t function_count, line_count;
     uint64_t weight, weight_in_windows; /* periods in all samples */

@@ -3,6 +3,7 @@
 #include "tools/report/hot.h"
 
 #include "base/format/event_fields.h"
+#include "base/toolkit/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,14 +27,10 @@ struct hot_reading {
 
 static int push_frame(struct hot *h, uint32_t place)
 {
-    if (h->frame_count == h->frame_room) {
-        uint64_t room = 2 * h->frame_room + 4096;
-        uint32_t *more = realloc(h->frames, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        h->frames = more;
-        h->frame_room = room;
-    }
+    uint32_t *more = array_grown(h->frames, h->frame_count, &h->frame_room, sizeof *more);
+    if (more == NULL)
+        return -ENOMEM;
+    h->frames = more;
     h->frames[h->frame_count++] = place;
     return 0;
 }
@@ -78,14 +75,11 @@ static int begin_sample(struct hot_reading *r, const struct rt_event *e)
     struct open_sample *o = open_of(r, e->thread, true);
     if (o == NULL)
         return -ENOMEM;
-    if (h->sample_count == h->sample_room) {
-        uint64_t room = 2 * h->sample_room + 1024;
-        struct hot_sample *more = realloc(h->samples, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        h->samples = more;
-        h->sample_room = room;
-    }
+    struct hot_sample *more =
+        array_grown(h->samples, h->sample_count, &h->sample_room, sizeof *more);
+    if (more == NULL)
+        return -ENOMEM;
+    h->samples = more;
     *o = (struct open_sample){e->thread, h->sample_count, callers};
     h->samples[h->sample_count++] = (struct hot_sample){h->frame_count, 1, weight};
     h->weight += weight;

@@ -3,6 +3,7 @@
  * each is copied unchanged into its window's file, except its reference to a place in another
  * file. */
 #include "base/format/memory_recording.h"
+#include "base/toolkit/array.h"
 
 #include "tools/memory/compile/skel_text.h"
 #include "tools/split/split.h"
@@ -203,16 +204,12 @@ static uint64_t outer_now(const struct work *w, const struct split_source *s, ui
 static int note_moved(struct work *w, const struct split_source *s, uint64_t from, uint64_t end,
                       uint64_t to)
 {
-    if (w->moved_count == w->moved_room) {
-        size_t room = 2 * w->moved_room + 64;
-        struct moved *more = realloc(w->moved, room * sizeof *more);
-        if (more == NULL) {
-            rt_error_set(w->e, "out of memory");
-            return -ENOMEM;
-        }
-        w->moved = more;
-        w->moved_room = room;
+    struct moved *more = array_grown(w->moved, w->moved_count, &w->moved_room, sizeof *more);
+    if (more == NULL) {
+        rt_error_set(w->e, "out of memory");
+        return -ENOMEM;
     }
+    w->moved = more;
     struct moved *v = &w->moved[w->moved_count++];
     *v = (struct moved){s->head.pid, s->head.tid, s->head.level, "", from, end, to};
     memcpy(v->late, s->head.late, sizeof v->late);

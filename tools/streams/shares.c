@@ -4,7 +4,7 @@
 #include "tools/streams/shares.h"
 
 #include "base/sys.h"
-#include "tools/streams/grown.h"
+#include "base/toolkit/array.h"
 #include "tools/streams/joint_processes.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ bool share_is_own(const struct share *s)
 
 static void end_block(struct share *s, uint64_t at)
 {
-    void *p = emu_grown(s->ends, s->table.own, &s->room, sizeof *s->ends);
+    void *p = array_grown(s->ends, s->table.own, &s->room, sizeof *s->ends);
     s->no_memory |= p == NULL;
     if (p == NULL)
         return;

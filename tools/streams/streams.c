@@ -3,10 +3,11 @@
  * the threads' events in a heap. */
 #include "tools/streams/streams.h"
 
-#include "tools/streams/grown.h"
 #include "tools/streams/heap.h"
 #include "tools/streams/merged.h"
 #include "tools/streams/joint_processes.h"
+
+#include "base/toolkit/array.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,7 +73,7 @@ static bool add_piece(struct rank_stream *f, uint64_t row, uint32_t count, int32
         last->count += count;
         return true;
     }
-    void *p = emu_grown(f->pieces, f->piece_count, &f->piece_room, sizeof *f->pieces);
+    void *p = array_grown(f->pieces, f->piece_count, &f->piece_room, sizeof *f->pieces);
     if (p == NULL)
         return false;
     f->pieces = p;
@@ -133,9 +134,9 @@ static int add_stream(struct emu_streams *s, struct rank_stream *f, int32_t numb
                       struct rt_error *e)
 {
     size_t room = s->room, same = room;
-    void *all = emu_grown(s->all, s->count, &room, sizeof *s->all);
+    void *all = array_grown(s->all, s->count, &room, sizeof *s->all);
     s->all = all != NULL ? all : s->all;
-    void *cursors = emu_grown(s->cursors, s->count, &same, sizeof *s->cursors);
+    void *cursors = array_grown(s->cursors, s->count, &same, sizeof *s->cursors);
     s->cursors = cursors != NULL ? cursors : s->cursors;
     if (all == NULL || cursors == NULL || s->count == INT32_MAX)
         return no_memory(e);

@@ -3,6 +3,7 @@
  * this file keeps the boxes below, from the events that push and pop. */
 #include "tools/timeline/runs.h"
 #include "base/format/event_fields.h"
+#include "base/toolkit/array.h"
 #include "tools/timeline/tracks.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ struct box {
 /* A lane of a thread or a processor. */
 struct column {
     struct box *boxes; /* at most one in lanes of states */
-    uint32_t depth, room;
+    uint32_t depth;
+    size_t room;
     uint32_t *tracks; /* by depth: track number + 1 */
     uint32_t track_room;
 };
@@ -69,14 +71,10 @@ static void failed(struct collector *c)
 static struct track *add_track(struct collector *c, uint32_t stream, uint32_t lane, uint32_t depth)
 {
     struct timeline *t = c->t;
-    if (t->track_count == t->track_room) {
-        uint32_t room = 2 * t->track_room + 64;
-        struct track *more = realloc(t->tracks, room * sizeof *more);
-        if (more == NULL)
-            return NULL;
-        t->tracks = more;
-        t->track_room = room;
-    }
+    struct track *more = array_grown(t->tracks, t->track_count, &t->track_room, sizeof *more);
+    if (more == NULL)
+        return NULL;
+    t->tracks = more;
     t->tracks[t->track_count] = (struct track){.stream = stream, .lane = lane, .depth = depth};
     return &t->tracks[t->track_count++];
 }
@@ -155,16 +153,12 @@ static void push_box(struct collector *c, uint32_t stream, uint32_t lane, int64_
     if (cell->depth != 0 && cell->boxes[cell->depth - 1].is_unknown)
         pop_box(c, stream, lane, time);
     uint32_t number = values_number(&c->t->lanes[lane].values, value);
-    if (cell->depth == cell->room) {
-        uint32_t room = 2 * cell->room + 2;
-        struct box *more = realloc(cell->boxes, room * sizeof *more);
-        if (more == NULL) {
-            failed(c);
-            return;
-        }
-        cell->boxes = more;
-        cell->room = room;
+    struct box *more = array_grown(cell->boxes, cell->depth, &cell->room, sizeof *more);
+    if (more == NULL) {
+        failed(c);
+        return;
     }
+    cell->boxes = more;
     if (number == UINT32_MAX)
         failed(c);
     else

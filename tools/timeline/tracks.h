@@ -62,7 +62,8 @@ struct timeline {
     uint32_t lane_count;
     uint32_t runs; /* The lane that shows which thread runs on a processor, in place of ovni.tid. */
     struct track *tracks;
-    uint32_t track_count, track_room;
+    uint32_t track_count;
+    size_t track_room;
     struct spool *spool;
     struct lines *lines;
     uint64_t items;

@@ -3,6 +3,8 @@
  * image. */
 #include "tools/values/value_profiles.h"
 
+#include "base/toolkit/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +16,10 @@ bool values_is_name(const char *plugin)
 
 static int add_value(struct values_list *l, const struct rt_value_hot *h, double threshold)
 {
-    if (l->count == l->room) {
-        size_t room = 2 * l->room + 8;
-        struct values_value *more = realloc(l->values, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        l->values = more;
-        l->room = room;
-    }
+    struct values_value *more = array_grown(l->values, l->count, &l->room, sizeof *more);
+    if (more == NULL)
+        return -ENOMEM;
+    l->values = more;
     l->values[l->count++] = (struct values_value){.context = {h->context0, h->context1},
                                                   .value = h->value,
                                                   .times = (double)h->count * threshold};

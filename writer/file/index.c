@@ -4,6 +4,8 @@
 #include "writer/claim.h"
 #include "writer/file/schema.h"
 
+#include "base/toolkit/array.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -94,14 +96,10 @@ static void keep_note(void *context, const struct claim *c)
     struct notes *n = context;
     if (c->state != CLAIM_CLOSED || c->summary.file_bytes == 0)
         return;
-    if (n->count == n->room) {
-        size_t room = 2 * n->room + 64;
-        struct claim *grown = realloc(n->claims, room * sizeof *grown);
-        if (grown == NULL)
-            return; /* describe_by_file() opens the file instead */
-        n->claims = grown;
-        n->room = room;
-    }
+    struct claim *grown = array_grown(n->claims, n->count, &n->room, sizeof *grown);
+    if (grown == NULL)
+        return; /* describe_by_file() opens the file instead */
+    n->claims = grown;
     n->claims[n->count++] = *c;
 }
 

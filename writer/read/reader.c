@@ -3,6 +3,7 @@
 #include "writer/read/reader.h"
 
 #include "base/identity.h"
+#include "base/toolkit/array.h"
 #include "writer/claim.h"
 #include "writer/file/rankfile.h"
 
@@ -92,14 +93,11 @@ static int build_strings(struct rt_rank *r)
 static void keep_pair(void *context, const char *key, const char *value)
 {
     struct rt_rank *r = context;
-    if (r->metadata_count == r->metadata_room) {
-        size_t room = 2 * r->metadata_room + 64;
-        struct socket_pair *grown = realloc(r->metadata, room * sizeof *grown);
-        if (grown == NULL)
-            return;
-        r->metadata = grown;
-        r->metadata_room = room;
-    }
+    struct socket_pair *grown =
+        array_grown(r->metadata, r->metadata_count, &r->metadata_room, sizeof *grown);
+    if (grown == NULL)
+        return;
+    r->metadata = grown;
     struct socket_pair p = {strdup(key), strdup(value)};
     r->metadata[r->metadata_count++] = p;
 }

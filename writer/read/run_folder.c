@@ -5,6 +5,7 @@
 #include "writer/starting.h"
 
 #include "base/identity.h"
+#include "base/toolkit/array.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -85,14 +86,10 @@ static int add_file(struct rt_run *run, const char *name)
 {
     struct stat st;
     char path[PATH_MAX];
-    if (run->count == run->room) {
-        size_t room = 2 * run->room + 16;
-        struct folder_entry *grown = realloc(run->files, room * sizeof *grown);
-        if (grown == NULL)
-            return -ENOMEM;
-        run->files = grown;
-        run->room = room;
-    }
+    struct folder_entry *grown = array_grown(run->files, run->count, &run->room, sizeof *grown);
+    if (grown == NULL)
+        return -ENOMEM;
+    run->files = grown;
     struct folder_entry *f = &run->files[run->count];
     *f = (struct folder_entry){0};
     if (!name_file(f, name))

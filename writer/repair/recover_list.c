@@ -4,6 +4,8 @@
 #include "writer/repair/unclaimed.h"
 #include "writer/writer.h"
 
+#include "base/toolkit/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +14,12 @@
 static void collect(void *context, const struct claim *c)
 {
     struct recover_list *list = context;
-    if (list->count == list->room) {
-        size_t room = 2 * list->room + 64;
-        struct claim *grown = realloc(list->claims, room * sizeof *grown);
-        if (grown == NULL) {
-            list->rc = -ENOMEM;
-            return;
-        }
-        list->claims = grown;
-        list->room = room;
+    struct claim *grown = array_grown(list->claims, list->count, &list->room, sizeof *grown);
+    if (grown == NULL) {
+        list->rc = -ENOMEM;
+        return;
     }
+    list->claims = grown;
     list->claims[list->count++] = *c;
 }
 

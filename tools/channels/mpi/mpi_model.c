@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Implements the model of MPI calls: a stack of functions, and the arguments of the innermost
  * call. */
-#include "tools/streams/grown.h"
 #include "base/format/event_fields.h"
+#include "base/toolkit/array.h"
 #include "tools/channels/models.h"
 
 #include <stdio.h>
@@ -133,7 +133,7 @@ int mpi_enter(struct event_replay *r, const struct emu_record *rec, int64_t *val
     int rc = emu_push(r->emu, rec->stream, CHANNEL_MPI_FUNCTION, (int64_t)function + 1, e);
     if (rc != 0)
         return rc;
-    void *open = emu_grown(row->open, row->calls, &row->call_room, sizeof *row->open);
+    void *open = array_grown(row->open, row->calls, &row->call_room, sizeof *row->open);
     if (open == NULL)
         return replay_no_memory(e);
     row->open = open;

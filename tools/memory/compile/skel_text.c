@@ -2,6 +2,8 @@
  * Finds the functions, loops and direct calls in the text of a skeleton. */
 #include "tools/memory/compile/skel_text.h"
 
+#include "base/toolkit/array.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -47,14 +49,10 @@ static bool take_calls(struct skel_text *t, const char *line)
 /* Fills the entry at t->count. It overwrites a previous function that is incomplete. */
 static bool begin_function(struct skel_text *t, uint32_t number, size_t at)
 {
-    if (t->count == t->room) {
-        size_t room = 2 * t->room + 256;
-        struct skel_function *more = realloc(t->functions, room * sizeof *more);
-        if (more == NULL)
-            return false;
-        t->functions = more;
-        t->room = room;
-    }
+    struct skel_function *more = array_grown(t->functions, t->count, &t->room, sizeof *more);
+    if (more == NULL)
+        return false;
+    t->functions = more;
     if (t->count == 0)
         t->head = at;
     t->functions[t->count] = (struct skel_function){.number = number, .at = at};

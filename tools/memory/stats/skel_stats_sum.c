@@ -4,6 +4,8 @@
  * process share theirs. */
 #include "tools/memory/stats/skel_stats.h"
 
+#include "base/toolkit/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,14 +47,10 @@ static uint32_t image_of(const struct stats *s, size_t lane, uint64_t pc, uint64
 static bool add_part(struct summing *s, size_t scope, size_t lane,
                      const struct stats_instruction *i)
 {
-    if (s->part_count == s->room) {
-        size_t room = s->room == 0 ? 256 : 2 * s->room;
-        struct stats_part *more = realloc(s->parts, room * sizeof *more);
-        if (more == NULL)
-            return no_memory();
-        s->parts = more;
-        s->room = room;
-    }
+    struct stats_part *more = array_grown(s->parts, s->part_count, &s->room, sizeof *more);
+    if (more == NULL)
+        return no_memory();
+    s->parts = more;
     s->parts[s->part_count++] = (struct stats_part){scope, lane, i};
     return true;
 }

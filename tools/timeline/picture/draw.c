@@ -6,6 +6,8 @@
 
 #include "tools/timeline/bins.h"
 
+#include "base/toolkit/array.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -170,14 +172,10 @@ static void lay_out(struct picture *p, uint32_t processors)
 static int add_box(struct picture *p, double x, double width, double y, double height,
                    uint32_t value, bool named)
 {
-    if (p->count == p->room) {
-        size_t room = 2 * p->room + 256;
-        struct drawn *more = realloc(p->boxes, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        p->boxes = more;
-        p->room = room;
-    }
+    struct drawn *more = array_grown(p->boxes, p->count, &p->room, sizeof *more);
+    if (more == NULL)
+        return -ENOMEM;
+    p->boxes = more;
     p->boxes[p->count++] = (struct drawn){{LEFT + x, y, width, height}, value, named};
     return 0;
 }
