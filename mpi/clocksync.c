@@ -12,6 +12,7 @@
 #include "mpi/special.h"
 
 #include "base/format/stream.h"
+#include "base/hash.h"
 #include "mpi/library.h"
 #include "mpi/wrapper.h"
 
@@ -74,10 +75,7 @@ static uint64_t node_hash(void)
             (void)close(fd);
         }
     }
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (ssize_t i = 0; i < n; i++)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    return hash_bytes(HASH_BEGIN, text, n > 0 ? (size_t)n : 0);
 }
 
 static void bytes_send(const struct mpi_library *l, const void *data, int n, int to, int tag)

@@ -2,18 +2,16 @@
  * Walks the symbol tables of the loaded ELF images by mapping their files. */
 #include "preload/loaded_symbols.h"
 
+#include "base/toolkit/map.h"
 #include "preload/libc/images.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct symbol_walk {
     void (*visit)(void *ctx, const char *name, uintptr_t address);
@@ -86,22 +84,14 @@ static void visit_table(const struct symbol_walk *w, const char *file, size_t by
 
 static void visit_file(const struct symbol_walk *w, const char *path, uintptr_t base)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    size_t bytes;
+    const char *file = map_path(path, &bytes);
+    const Elf64_Ehdr *head = (const void *)file;
+    if (file == NULL)
         return;
-    void *map = fstat(fd, &st) == 0 && st.st_size > (off_t)sizeof(Elf64_Ehdr)
-                    ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                    : MAP_FAILED;
-    (void)close(fd);
-    if (map == MAP_FAILED)
-        return;
-    const char *file = map;
-    size_t bytes = (size_t)st.st_size;
-    const Elf64_Ehdr *head = map;
-    if (memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
-        head->e_shentsize == sizeof(Elf64_Shdr) && head->e_shoff <= bytes &&
-        head->e_shnum <= (bytes - head->e_shoff) / sizeof(Elf64_Shdr)) {
+    if (bytes >= sizeof *head && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
+        head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_shentsize == sizeof(Elf64_Shdr) &&
+        head->e_shoff <= bytes && head->e_shnum <= (bytes - head->e_shoff) / sizeof(Elf64_Shdr)) {
         const Elf64_Shdr *sections = (const void *)(file + head->e_shoff);
         const Elf64_Shdr *best = NULL;
         for (size_t i = 0; i < head->e_shnum; i++)
@@ -111,7 +101,7 @@ static void visit_file(const struct symbol_walk *w, const char *path, uintptr_t 
         if (best != NULL)
             visit_table(w, file, bytes, best, sections, head->e_shnum, base);
     }
-    (void)munmap(map, bytes);
+    (void)munmap((void *)(uintptr_t)file, bytes);
 }
 
 static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)

@@ -6,6 +6,7 @@
  * attached when they first record. */
 #include "preload/libc/interpose.h"
 
+#include "base/hash.h"
 #include "base/identity.h"
 #include "base/sys.h"
 #include "preload/count/counting.h"
@@ -115,15 +116,12 @@ static void thread_name_now(char name[16])
     name[15] = '\0';
 }
 
-/* Returns the FNV-1a hash of the thread's current name, as the upper bits of the key's value. */
+/* Returns the hash of the thread's current name, as the upper bits of the key's value. */
 static uintptr_t name_value(void)
 {
     char name[16];
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
     thread_name_now(name);
-    for (const char *c = name; *c != '\0'; c++)
-        sum = (sum ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
-    return (uintptr_t)((sum << 9) | NAMED);
+    return (uintptr_t)((hash_bytes(HASH_BEGIN, name, strlen(name)) << 9) | NAMED);
 }
 
 /* Ends a thread. Reads its name, which prctl() or another thread may have changed without our

@@ -2,6 +2,9 @@
  * Cached files: their folder, their names, locks, and atomic writes. */
 #include "base/toolkit/cache.h"
 
+#include "base/hash.h"
+#include "base/toolkit/map.h"
+
 #include "base/sys.h"
 
 #include <errno.h>
@@ -52,21 +55,14 @@ void cache_open(struct cache *c, const char *folder)
         c->folder[0] = '\0';
 }
 
-uint64_t cache_hash(uint64_t hash, const void *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 bool cache_path_for(const struct cache *c, const char *id, uint64_t image_bytes, unsigned version,
                     const void *key, size_t n, const char *kind, char path[PATH_MAX])
 {
-    uint64_t hash = cache_hash(CACHE_HASH ^ version, key, n);
+    uint64_t hash = hash_bytes(HASH_BEGIN ^ version, key, n);
     if (c->folder[0] == '\0' || id[0] == '\0')
         return false;
     /* Stripping removes symbol names but keeps the build id, so the hash includes the size. */
-    hash = cache_hash(hash, &image_bytes, sizeof image_bytes);
+    hash = hash_bytes(hash, &image_bytes, sizeof image_bytes);
     int length = snprintf(path, PATH_MAX, "%s/%s-%016" PRIx64 ".%s", c->folder, id, hash, kind);
     return length > 0 && length < PATH_MAX;
 }
@@ -80,7 +76,7 @@ void cache_id_of(const struct stat *st, char id[CACHE_ID_ROOM])
                         (uint64_t)st->st_ctim.tv_sec,
                         (uint64_t)st->st_ctim.tv_nsec};
     (void)snprintf(id, CACHE_ID_ROOM, "file-%016" PRIx64,
-                   cache_hash(CACHE_HASH, words, sizeof words));
+                   hash_bytes(HASH_BEGIN, words, sizeof words));
 }
 
 /* Locks one byte of the file `claims` for each path. A record lock belongs to the process, and the
@@ -91,7 +87,7 @@ int cache_claim(const struct cache *c, const char *path)
     int64_t left = INT64_C(10000000000);
     static char name[PATH_MAX]; /* static: the program's stack may be small; callers take turns */
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    l.l_start = (off_t)(cache_hash(CACHE_HASH, path, strlen(path)) >> 2);
+    l.l_start = (off_t)(hash_bytes(HASH_BEGIN, path, strlen(path)) >> 2);
     int n = snprintf(name, sizeof name, "%s/claims", c->folder);
     int fd = c->folder[0] != '\0' && n > 0 && n < PATH_MAX
                  ? open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
@@ -111,15 +107,13 @@ int cache_claim(const struct cache *c, const char *path)
 const void *cache_map(const char *path, size_t *bytes)
 {
     struct stat st;
-    void *p = MAP_FAILED;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    *bytes = 0;
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_ours(&st) && st.st_size > 0)
-        p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    const void *p = fstat(fd, &st) == 0 && is_ours(&st) ? map_fd(fd, bytes) : NULL;
     (void)close(fd);
-    *bytes = p != MAP_FAILED ? (size_t)st.st_size : 0;
-    return p != MAP_FAILED ? p : NULL;
+    return p;
 }
 
 bool cache_put(const char *folder, const char *path, const uint8_t *bytes, size_t n)

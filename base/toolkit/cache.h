@@ -17,9 +17,6 @@ struct cache {
  * ~/.cache/regtrace. Creates a missing folder. There is no cache if the folder cannot be created,
  * or if others may write into it. */
 void cache_open(struct cache *c, const char *folder);
-/* FNV-1a: continues `hash` with more bytes. The first call passes CACHE_HASH. */
-#define CACHE_HASH UINT64_C(14695981039346656037)
-uint64_t cache_hash(uint64_t hash, const void *bytes, size_t n);
 /* Writes the path of the cached file for this image and key. `id` is the image's build id in
  * hexadecimal, or the text from cache_id_of(). `version` is the version of the file format; `kind`
  * is the suffix of the file name. Returns false if there is no cache or no id. */

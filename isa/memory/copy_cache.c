@@ -5,6 +5,7 @@
 
 #include "base/format/copy.h"
 #include "base/sys.h"
+#include "base/toolkit/map.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -104,25 +105,6 @@ bool copy_cache_begin(struct copy_cache *k, const char *image, const char *optio
         forget(k);
     }
     return false;
-}
-
-static const char *map_fd(int fd, size_t *bytes)
-{
-    struct stat st;
-    void *p = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
-                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                  : MAP_FAILED;
-    *bytes = p != MAP_FAILED ? (size_t)st.st_size : 0;
-    return p != MAP_FAILED ? p : NULL;
-}
-
-static const char *map_path(const char *path, size_t *bytes)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const char *p = map_fd(fd, bytes);
-    if (fd >= 0)
-        (void)close(fd);
-    return p;
 }
 
 static void store(const struct copy_cache *k, const char *said, size_t said_bytes,

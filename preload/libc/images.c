@@ -4,6 +4,7 @@
 #include "preload/libc/images.h"
 
 #include "base/log.h"
+#include "base/spin.h"
 #include "base/sys.h"
 #include "preload/count/sampling.h"
 
@@ -22,7 +23,7 @@ static struct image {
     char path[IMAGE_PATH];
 } images[IMAGES_MAX];
 static _Atomic uint32_t image_count;
-static _Atomic uint32_t image_lock;
+static spin_lock image_lock;
 /* number of images that this process's stream has */
 static _Atomic uint32_t images_recorded;
 
@@ -230,8 +231,7 @@ void image_note(const char *path, uintptr_t base, const char *build_id)
     if (!images_are_noted() || path == NULL || path[0] == '\0')
         return;
     uint64_t mask = sys_block_signals();
-    while (atomic_exchange_explicit(&image_lock, 1, memory_order_acquire) != 0)
-        sys_relax();
+    spin_take(&image_lock);
     uint32_t n = atomic_load(&image_count);
     bool fits = n < IMAGES_MAX && copy_path(images[n].path, path);
     if (fits) {
@@ -239,7 +239,7 @@ void image_note(const char *path, uintptr_t base, const char *build_id)
         memcpy(images[n].build_id, build_id, strlen(build_id) + 1);
         atomic_store_explicit(&image_count, n + 1, memory_order_release);
     }
-    atomic_store_explicit(&image_lock, 0, memory_order_release);
+    spin_give(&image_lock);
     sys_restore_signals(mask);
     if (!fits)
         log_detail(LOG_WARNING,

@@ -8,6 +8,7 @@
 #include "preload/libc/interpose.h"
 
 #include "base/log.h"
+#include "base/spin.h"
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/memory/memory.h"
@@ -33,7 +34,7 @@ struct shown_action {
 };
 
 static struct shown_action shown[SIGNALS];
-static _Atomic uint32_t lock;
+static spin_lock lock;
 static _Atomic uint32_t installed;
 static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal signal */
 
@@ -44,14 +45,13 @@ static uint64_t fork_mask; /* mask of the thread that holds the lock during a fo
 static uint64_t lock_take(void)
 {
     uint64_t mask = sys_block_signals();
-    while (atomic_exchange_explicit(&lock, 1, memory_order_acquire) != 0)
-        sys_relax();
+    spin_take(&lock);
     return mask;
 }
 
 static void lock_give(uint64_t mask)
 {
-    atomic_store_explicit(&lock, 0, memory_order_release);
+    spin_give(&lock);
     sys_restore_signals(mask);
 }
 
@@ -69,7 +69,7 @@ void signals_after_fork(void)
 
 void signals_forked(void)
 {
-    atomic_store_explicit(&lock, 0, memory_order_release);
+    spin_give(&lock);
 }
 
 static bool is_ours(const struct sigaction *a)

@@ -5,7 +5,9 @@
 
 #if defined(__x86_64__)
 
+#include "base/hash.h"
 #include "base/toolkit/ask.h"
+#include "base/toolkit/map.h"
 #include "base/identity.h"
 #include "base/log.h"
 #include "preload/patch/probe_unwind.h"
@@ -18,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SAID ((size_t)4 << 20)
@@ -50,16 +51,6 @@ bool probe_copies_functions(const struct probe_image *image, char regex[COPY_PAT
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
-
-static const void *map_all(int fd, size_t *bytes)
-{
-    struct stat st;
-    void *p = fstat(fd, &st) == 0 && st.st_size > 0
-                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                  : MAP_FAILED;
-    *bytes = p != MAP_FAILED ? (size_t)st.st_size : 0;
-    return p != MAP_FAILED ? p : NULL;
-}
 
 /* Warns about the functions without a copy: their number, and the names of the first ones. */
 static void say_refused(char *said, const char *path)
@@ -182,8 +173,8 @@ bool copies_parse(const void *file, size_t bytes, struct copies_image *out)
 static int take(int file, int skeleton, struct copies_image *m, struct rt_error *e)
 {
     size_t bytes;
-    const void *p = map_all(file, &bytes);
-    m->skeleton = map_all(skeleton, &m->skeleton_bytes);
+    const void *p = map_fd(file, &bytes);
+    m->skeleton = map_fd(skeleton, &m->skeleton_bytes);
     if (m->skeleton != NULL && copies_parse(p, bytes, m))
         return 0;
     rt_error_set(e, "regtrace-skel is of another version, or there is no memory");
@@ -324,13 +315,11 @@ static int place(const struct probe_image *image, struct copies_image *m, struct
     return -ENOMEM;
 }
 
-/* Names the skeleton by its contents (FNV-1a): other options make other skeletons. */
+/* Names the skeleton by its contents: other options make other skeletons. */
 static void name_skeleton(struct copies_image *m)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < m->skeleton_bytes; i++)
-        hash = (hash ^ (uint8_t)m->skeleton[i]) * UINT64_C(1099511628211);
-    (void)snprintf(m->name, sizeof m->name, "%016" PRIx64 ".c", hash);
+    (void)snprintf(m->name, sizeof m->name, "%016" PRIx64 ".c",
+                   hash_bytes(HASH_BEGIN, m->skeleton, m->skeleton_bytes));
 }
 
 /* Direct calls do not pass the entry, where the alarm stands. */

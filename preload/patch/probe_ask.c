@@ -3,14 +3,13 @@
 #include "preload/patch/probe_sites.h"
 
 #include "base/toolkit/ask.h"
+#include "base/toolkit/map.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define QUESTIONS_MAX 1000u
@@ -31,15 +30,10 @@ static void take_plan(struct probe_answer *a, const void *bytes, size_t n)
 
 static void map_plan(struct probe_answer *a, const char *path)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *p = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0
-                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                  : MAP_FAILED;
-    if (fd >= 0)
-        (void)close(fd);
-    if (p != MAP_FAILED)
-        take_plan(a, p, (size_t)st.st_size);
+    size_t bytes;
+    const void *p = map_path(path, &bytes);
+    if (p != NULL)
+        take_plan(a, p, bytes);
     else
         (void)snprintf(a->reason, sizeof a->reason, "its plan %.400s cannot be read: %s", path,
                        strerror(errno));

@@ -5,14 +5,13 @@
 
 #include "base/identity.h"
 #include "base/name.h"
+#include "base/toolkit/map.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* To search more than this takes longer than to ask regtrace-sites once and cache the answer. */
@@ -102,19 +101,10 @@ static void take_tables(struct probe_names *n, const struct probe_image *m)
 
 void probe_names_open(struct probe_names *n, const struct probe_image *m)
 {
-    struct stat st;
-    int fd = open(m->path, O_RDONLY | O_CLOEXEC);
     *n = (struct probe_names){.elsewhere = true};
-    if (fd < 0)
+    n->file = map_path(m->path, &n->bytes);
+    if (n->file == NULL)
         return;
-    void *p = fstat(fd, &st) == 0 && st.st_size > 0
-                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                  : MAP_FAILED;
-    (void)close(fd);
-    if (p == MAP_FAILED)
-        return;
-    n->file = p;
-    n->bytes = (size_t)st.st_size;
     take_tables(n, m);
 }
 

@@ -6,6 +6,7 @@
 #if defined(__x86_64__)
 
 #include "base/log.h"
+#include "base/spin.h"
 #include "base/sys.h"
 #include "preload/libc/images.h"
 #include "preload/patch/probe_sites.h"
@@ -32,7 +33,7 @@ static struct range {
     uintptr_t from, to;
 } ranges[RANGES_MAX];
 static _Atomic uint32_t range_count;
-static _Atomic uint32_t range_lock;
+static spin_lock range_lock;
 static uintptr_t own_from, own_to;
 
 static int add_image(struct dl_phdr_info *info, size_t size, void *context)
@@ -60,10 +61,9 @@ void values_images_changed(void)
     if (!values_are_on())
         return;
     uint64_t mask = sys_block_signals();
-    while (atomic_exchange_explicit(&range_lock, 1, memory_order_acquire) != 0)
-        sys_relax();
+    spin_take(&range_lock);
     (void)dl_iterate_phdr(add_image, NULL);
-    atomic_store_explicit(&range_lock, 0, memory_order_release);
+    spin_give(&range_lock);
     sys_restore_signals(mask);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/format/event_fields.h"
 #include "base/log.h"
+#include "base/spin.h"
 #include "base/sys.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ enum { ROOM = 256 << 10, TEXT_AT = sizeof(struct mark_meaning) };
 
 static _Atomic(unsigned char *) kept; /* meanings, one after another; mapped for the first */
 static _Atomic uint32_t kept_bytes;
-static _Atomic uint32_t appending; /* a lock, held with signals blocked */
+static spin_lock appending; /* a lock, held with signals blocked */
 /* number of this stream among this process's and its parents' */
 static _Atomic uint32_t stream_number = 1;
 
@@ -78,11 +79,10 @@ static struct mark_meaning *keep(const struct mark_meaning *wanted, const char *
     if (to == NULL)
         return NULL;
     uint64_t mask = sys_block_signals();
-    while (atomic_exchange_explicit(&appending, 1, memory_order_acquire) != 0)
-        sys_relax();
+    spin_take(&appending);
     struct mark_meaning *m = find(to, wanted, text);
     m = m != NULL ? m : append(to, wanted, text);
-    atomic_store_explicit(&appending, 0, memory_order_release);
+    spin_give(&appending);
     sys_restore_signals(mask);
     if (m == NULL && !atomic_exchange(&told, true))
         log_line(LOG_WARNING, "more meanings of marks are said than are kept (256 KiB): files of "

@@ -10,12 +10,13 @@
 
 #include "preload/window/parts.h"
 
+#include "base/spin.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
 
 /* Shared by all threads, under `lock`, whose holder blocks signals. */
 static struct {
-    _Atomic uint32_t lock;
+    spin_lock lock;
     bool bcast_open;
     /* a broadcast close has happened: later default starts are for their own thread only */
     bool default_closed;
@@ -31,13 +32,12 @@ static struct {
 
 static void lock_windows(void)
 {
-    while (atomic_exchange_explicit(&windows.lock, 1, memory_order_acquire) != 0)
-        sys_relax();
+    spin_take(&windows.lock);
 }
 
 static void unlock_windows(void)
 {
-    atomic_store_explicit(&windows.lock, 0, memory_order_release);
+    spin_give(&windows.lock);
 }
 
 static int32_t next_ordinal(void)

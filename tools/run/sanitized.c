@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Programs compiled with -fsanitize=: finds the runtime that must precede libregtrace.so, and
  * refuses sanitizers that do not work with it. */
+#include "base/toolkit/map.h"
 #include "base/toolkit/sanitizer.h"
 #include "tools/run/run.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct elf_file {
@@ -118,17 +117,11 @@ static int look(const struct elf_file *f, const char *path, char runtime[PATH_MA
 
 int program_look_sanitizer(const char *path, char runtime[PATH_MAX], struct rt_error *e)
 {
-    struct stat st;
+    struct elf_file f;
     runtime[0] = '\0';
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    f.bytes = map_path(path, &f.size);
+    if (f.bytes == NULL)
         return 0; /* executable, but not readable */
-    struct elf_file f = {.bytes = MAP_FAILED};
-    if (fstat(fd, &st) == 0 && st.st_size > 0)
-        f.bytes = mmap(NULL, f.size = (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    (void)close(fd);
-    if (f.bytes == MAP_FAILED)
-        return 0;
     int rc = look(&f, path, runtime, e);
     (void)munmap((void *)(uintptr_t)f.bytes, f.size);
     return rc;

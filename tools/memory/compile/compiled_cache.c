@@ -5,7 +5,9 @@
 #include "tools/memory/compile/compiled_cache.h"
 
 #include "base/toolkit/cache.h"
+#include "base/hash.h"
 #include "base/sys.h"
+#include "base/toolkit/map.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,24 +31,19 @@ struct source_tail {
 static void add(struct compiled_cache *k, const void *bytes, size_t n)
 {
     for (unsigned i = 0; i < 2; i++) {
-        k->key[i] = cache_hash(k->key[i], &n, sizeof n);
-        k->key[i] = cache_hash(k->key[i], bytes, n);
+        k->key[i] = hash_bytes(k->key[i], &n, sizeof n);
+        k->key[i] = hash_bytes(k->key[i], bytes, n);
     }
 }
 
 static bool add_file(struct compiled_cache *k, const char *path)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
-    size_t n = good ? (size_t)st.st_size : 0;
-    void *bytes = good ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    if (fd >= 0)
-        (void)close(fd);
-    if (bytes == MAP_FAILED)
+    size_t n;
+    const void *bytes = map_path(path, &n);
+    if (bytes == NULL)
         return false;
     add(k, bytes, n);
-    (void)munmap(bytes, n);
+    (void)munmap((void *)(uintptr_t)bytes, n);
     return true;
 }
 
@@ -85,7 +82,7 @@ bool compiled_cache_key(struct compiled_cache *k, const char *folder, const char
                         const char *some, const char *source)
 {
     struct utsname machine;
-    *k = (struct compiled_cache){.folder = folder, .key = {CACHE_HASH, ~CACHE_HASH}};
+    *k = (struct compiled_cache){.folder = folder, .key = {HASH_BEGIN, ~HASH_BEGIN}};
     if (uname(&machine) != 0 || !add_compiler(k, words[0]))
         return false;
     add(k, machine.machine, strlen(machine.machine));
@@ -119,7 +116,7 @@ static bool is_whole(const struct compiled_cache *k, const uint8_t *bytes, size_
     memcpy(&t, bytes + n - sizeof t, sizeof t);
     return memcmp(t.magic, KEPT_MAGIC, sizeof KEPT_MAGIC) == 0 && t.bytes == n - sizeof t &&
            memcmp(t.key, k->key, sizeof t.key) == 0 &&
-           cache_hash(CACHE_HASH, bytes, t.bytes) == t.hash;
+           hash_bytes(HASH_BEGIN, bytes, t.bytes) == t.hash;
 }
 
 static bool put_file(const char *path, const void *bytes, size_t n)
@@ -155,7 +152,7 @@ void compiled_cache_put(const struct compiled_cache *k, const char *path)
     uint8_t *whole = bytes != NULL ? malloc(n + sizeof(struct source_tail)) : NULL;
     if (whole != NULL) {
         struct source_tail t = {.magic = KEPT_MAGIC, .key = {k->key[0], k->key[1]}, .bytes = n};
-        t.hash = cache_hash(CACHE_HASH, bytes, n);
+        t.hash = hash_bytes(HASH_BEGIN, bytes, n);
         memcpy(whole, bytes, n);
         memcpy(whole + n, &t, sizeof t);
         bool done = false;

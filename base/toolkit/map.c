@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Maps whole files to read them. */
+#include "base/toolkit/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const void *map_fd(int fd, size_t *bytes)
+{
+    struct stat st;
+    *bytes = 0;
+    if (fstat(fd, &st) != 0)
+        return NULL;
+    if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
+        errno = EINVAL;
+        return NULL;
+    }
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    *bytes = (size_t)st.st_size;
+    return p;
+}
+
+const void *map_path(const char *path, size_t *bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *bytes = 0;
+    if (fd < 0)
+        return NULL;
+    const void *p = map_fd(fd, bytes);
+    int error = errno;
+    (void)close(fd);
+    errno = error;
+    return p;
+}
