@@ -42,8 +42,8 @@ struct recorder_scratch *recorder_scratch_take(struct recorder_thread *t, size_t
 
 void recorder_scratch_give(struct recorder_thread *t, struct recorder_scratch *s)
 {
-    unmap_scratch(swap_scratch(t, t->attached == 1 ? s : NULL));
-    if (t->attached != 1)
+    unmap_scratch(swap_scratch(t, t->attachment == RECORDER_ATTACHED ? s : NULL));
+    if (t->attachment != RECORDER_ATTACHED)
         unmap_scratch(s);
 }
 

@@ -78,7 +78,7 @@ void process_after_fork_child(void)
         return;
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    bool again = pt != NULL && t->attached == 0;
+    bool again = pt != NULL && t->attachment == RECORDER_UNATTACHED;
     own_stack_forked();
     windows_forked(pt, again);
     if (pt != NULL && !again)
@@ -96,7 +96,7 @@ void process_after_fork_child(void)
     mpi_after_fork();
     void *automaton = t->automaton;
     recorder_after_fork(t);
-    atomic_store(&process_start_state, process.follow ? 0 : 3);
+    atomic_store(&process_start_state, process.follow ? START_UNTRIED : START_OVER);
     t->window_state = pt;
     t->automaton = automaton;
     t->counted =

@@ -112,8 +112,13 @@ void thread_count_ends(void);
  * something to record, not earlier. Returns true if recording is on. */
 bool process_ensure_started(void);
 
-/* State of the start. 0: not tried; 1: the stream is being made; 2: recording; 3: failed or
- * finished, nothing more is recorded. */
+/* State of the start: an enum start_state, on which threads wait by futex(2). */
+enum start_state {
+    START_UNTRIED,
+    START_RUNS, /* a thread makes the stream */
+    START_DONE, /* the process records */
+    START_OVER  /* the start has failed, or the recording has ended: nothing more is recorded */
+};
 extern _Atomic uint32_t process_start_state;
 
 /* Can nothing but our named calls start a recording, because the run has no chain and no default

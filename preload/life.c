@@ -27,7 +27,7 @@ _Atomic uint32_t process_start_state;
 static _Atomic uint32_t finish_state;
 
 /* Publishes how the start ended, and wakes the threads that wait for that. */
-static void start_ended(uint32_t state)
+static void start_ended(enum start_state state)
 {
     atomic_store_explicit(&process_start_state, state, memory_order_release);
     sys_futex_wake(&process_start_state, INT_MAX);
@@ -36,7 +36,7 @@ static void start_ended(uint32_t state)
 static void start_failed(const char *what, const struct rt_error *e)
 {
     recorder_stop();
-    start_ended(3);
+    start_ended(START_OVER);
     log_set_folder(process.dir[0] != '\0' ? process.dir : NULL, process.id.rank, process.pid);
     log_detail(LOG_ERROR, what, e->text);
     if (process.stream_path[0] != '\0')
@@ -51,8 +51,9 @@ static bool wait_for_start(void)
     const uint64_t patience_ns = 10000000000u;
     uint64_t limit = clock_monotonic_ns() + patience_ns;
     uint32_t state;
-    while ((state = atomic_load(&process_start_state)) == 1 && clock_monotonic_ns() < limit)
-        sys_futex_wait(&process_start_state, 1, 20000000);
+    while ((state = atomic_load(&process_start_state)) == START_RUNS &&
+           clock_monotonic_ns() < limit)
+        sys_futex_wait(&process_start_state, START_RUNS, 20000000);
     return state == 2;
 }
 
@@ -145,7 +146,7 @@ static bool start_recording(void)
     fill_header();
     metadata_write(&recorder_stream);
     if (!process_start_writer()) {
-        start_ended(3);
+        start_ended(START_OVER);
         (void)unlink(process.stream_path);
         return false;
     }
@@ -156,20 +157,21 @@ static bool start_recording(void)
      * process. */
     struct stream s = recorder_stream;
     recorder_start(&s);
-    start_ended(2);
+    start_ended(START_DONE);
     return true;
 }
 
 bool process_ensure_started(void)
 {
     uint32_t state = atomic_load_explicit(&process_start_state, memory_order_acquire);
-    if (RT_LIKELY(state == 2))
+    if (RT_LIKELY(state == START_DONE))
         return recorder_is_on();
-    if (state == 3 || !process.traced)
+    if (state == START_OVER || !process.traced)
         return false;
     if (recorder_self.in_toolkit)
         return false;
-    if (state == 1 || !atomic_compare_exchange_strong(&process_start_state, &state, 1))
+    if (state == START_RUNS ||
+        !atomic_compare_exchange_strong(&process_start_state, &state, START_RUNS))
         return wait_for_start();
     recorder_self.in_toolkit++;
     int keep = errno;
@@ -243,7 +245,8 @@ struct preload_thread *thread_count_from_here(void)
     struct recorder_thread *t = &recorder_self;
     bool asked = strcmp(process.options.text[OPT_pmu], "auto") != 0;
     if (process.pmu == NULL || process.internal_signal == 0 || t->window_state != NULL ||
-        t->attached != 0 || (process_is_idle() && !asked) || atomic_load(&process_start_state) == 3)
+        t->attachment != RECORDER_UNATTACHED || (process_is_idle() && !asked) ||
+        atomic_load(&process_start_state) == START_OVER)
         return NULL;
     uint64_t mask = sys_block_signals();
     struct preload_thread *pt = make_counter(t);
@@ -257,7 +260,7 @@ void thread_count_ends(void)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    if (t->attached != 0 || pt == NULL || pt->automaton != NULL)
+    if (t->attachment != RECORDER_UNATTACHED || pt == NULL || pt->automaton != NULL)
         return;
     uint64_t mask = sys_block_signals();
     counting_thread_ends(t, pt);
@@ -281,7 +284,7 @@ static void attach_here(void *p)
 {
     struct recorder_thread *t = p;
     struct preload_thread *pt = t->window_state;
-    if (t->attached == 0 && recorder_thread_attach(t, false)) {
+    if (t->attachment == RECORDER_UNATTACHED && recorder_thread_attach(t, false)) {
         if (pt == NULL || pt->automaton == NULL)
             pt = make_thread(t, !process.activated && (uint32_t)sys_gettid() == process.pid);
         else {
@@ -295,7 +298,7 @@ static void attach_here(void *p)
         marks_tell_all(t);
         threads_watch_end();
     }
-    if (t->attached != 0)
+    if (t->attachment != RECORDER_UNATTACHED)
         probes_thread_known();
 }
 
@@ -304,7 +307,7 @@ static struct preload_thread *attach(struct recorder_thread *t)
     uint64_t mask = sys_block_signals();
     run_with_room(NULL, attach_here, t);
     sys_restore_signals(mask);
-    return t->attached == 1 ? t->window_state : NULL;
+    return t->attachment == RECORDER_ATTACHED ? t->window_state : NULL;
 }
 
 struct preload_thread *thread_self(void)
@@ -312,9 +315,9 @@ struct preload_thread *thread_self(void)
     struct recorder_thread *t = &recorder_self;
     if (RT_UNLIKELY(recorder_was_forked()) && !follow_unseen_fork(t))
         return NULL;
-    if (RT_LIKELY(t->window_state != NULL && t->attached == 1))
+    if (RT_LIKELY(t->window_state != NULL && t->attachment == RECORDER_ATTACHED))
         return t->window_state;
-    if (t->attached == 2 || t->in_toolkit || process_is_idle_now())
+    if (t->attachment == RECORDER_DETACHED || t->in_toolkit || process_is_idle_now())
         return NULL;
     int keep = errno;
     bool counted = t->window_state != NULL;
@@ -330,7 +333,7 @@ struct preload_thread *thread_self(void)
 void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->attached != 0)
+    if (!process.traced || t->attachment != RECORDER_UNATTACHED)
         return;
     if (helper)
         probes_thread_known();
@@ -338,7 +341,7 @@ void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
         if (t->claimed != 0)
             requests_early_thread(t->claimed - 1, (uint32_t)sys_gettid());
         (void)thread_count_from_here();
-        if (atomic_load(&process_start_state) == 0)
+        if (atomic_load(&process_start_state) == START_UNTRIED)
             probes_wake(); /* in a forked child its chains may begin the recording */
         return;
     }
@@ -362,7 +365,7 @@ void thread_finish(void)
     probes_thread_gone();
     if (t->claimed != 0)
         requests_early_thread(t->claimed - 1, 0);
-    if (t->attached != 1 || pt == NULL) {
+    if (t->attachment != RECORDER_ATTACHED || pt == NULL) {
         memory_thread_ends(t, pt);
         thread_count_ends();
         return;
@@ -386,7 +389,7 @@ void thread_finish(void)
 void thread_named(const char *name)
 {
     struct recorder_thread *t = &recorder_self;
-    if (t->attached == 1 && t->row != NULL && recorder_is_on())
+    if (t->attachment == RECORDER_ATTACHED && t->row != NULL && recorder_is_on())
         t->row->name = stream_string_id(&recorder_stream, name);
 }
 
@@ -458,7 +461,7 @@ void process_finish(unsigned reason, bool wait)
         return;
     int keep = errno;
     process.traced = false;
-    if (atomic_load(&process_start_state) != 2 || !recorder_is_on()) {
+    if (atomic_load(&process_start_state) != START_DONE || !recorder_is_on()) {
         errno = keep;
         return;
     }

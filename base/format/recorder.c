@@ -122,9 +122,9 @@ void recorder_tid_return(uint32_t tid)
 
 bool recorder_thread_attach(struct recorder_thread *t, bool helper)
 {
-    if (!recorder_is_on() || t->attached == 2)
+    if (!recorder_is_on() || t->attachment == RECORDER_DETACHED)
         return false;
-    if (t->attached == 1)
+    if (t->attachment == RECORDER_ATTACHED)
         return true;
     struct stream_header *h = recorder_stream.header;
     t->cpu = cpu_source();
@@ -140,7 +140,7 @@ bool recorder_thread_attach(struct recorder_thread *t, bool helper)
         t->row->started = clock_ticks();
         atomic_store_explicit(&t->row->state, THREAD_LIVE, memory_order_release);
     }
-    t->attached = 1;
+    t->attachment = RECORDER_ATTACHED;
     return true;
 }
 
@@ -409,7 +409,8 @@ static uint64_t fill_long(struct recorder_thread *t, uint32_t code_flags, uint64
 void recorder_emit_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                            const uint64_t *more, unsigned n_more)
 {
-    if (RT_LIKELY(t->attached == 1 && has_room(t, 1 + n_more) && !is_another_process()))
+    if (RT_LIKELY(t->attachment == RECORDER_ATTACHED && has_room(t, 1 + n_more) &&
+                  !is_another_process()))
         (void)fill_long(t, code_flags, a, b, more, n_more);
     else
         (void)recorder_emit_long(t, code_flags, a, b, more, n_more);
@@ -435,7 +436,7 @@ RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_fla
 
 void recorder_flush(struct recorder_thread *t)
 {
-    if (t->chunk == NULL || t->attached != 1)
+    if (t->chunk == NULL || t->attachment != RECORDER_ATTACHED)
         return;
     uint64_t mask = sys_block_signals();
     if (t->chunk != NULL && atomic_load(&t->cursor) != chunk_slots(t->chunk))
@@ -445,14 +446,14 @@ void recorder_flush(struct recorder_thread *t)
 
 void recorder_thread_end(struct recorder_thread *t)
 {
-    if (t->attached != 1)
+    if (t->attachment != RECORDER_ATTACHED)
         return;
     recorder_scratch_end(t);
     uint64_t mask = sys_block_signals();
     if (t->dropped != 0 && t->row != NULL && recorder_is_on())
         (void)refill(t, 2, false, mask);
     close_chunk(t);
-    t->attached = 2;
+    t->attachment = RECORDER_DETACHED;
     t->recording = 0;
     if (t->row != NULL) {
         t->row->ended = clock_ticks();

@@ -31,6 +31,13 @@ struct recorder_scratch {
     uint64_t room[];
 };
 
+/* Does the thread write to the stream? */
+enum recorder_attachment {
+    RECORDER_UNATTACHED, /* not yet */
+    RECORDER_ATTACHED,
+    RECORDER_DETACHED /* it has ended, or is switched off: in a forked child, in a child of vfork */
+};
+
 /* State of one thread. Initial-exec TLS: zero until recorder_thread_attach(). */
 struct recorder_thread {
     struct event_slot *_Atomic cursor; /* next free slot; == end when there is none */
@@ -42,7 +49,7 @@ struct recorder_thread {
     int32_t window;      /* ordinal in force, STREAM_NO_WINDOW outside */
     uint32_t tid;        /* regtrace's number of the thread */
     uint32_t index;      /* row in the thread table, STREAM_NONE when the table is full */
-    uint32_t attached;   /* 0 never, 1 attached, 2 ended or switched off (forked child, vfork) */
+    enum recorder_attachment attachment;
     struct stream_thread *row;
     struct chunk_header *chunk;      /* current, NULL = none */
     uint64_t sequence;               /* of the next chunk */

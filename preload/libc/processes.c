@@ -188,7 +188,8 @@ PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *
 /* The child runs on this thread's memory. vfork_prepare() switches everything of ours off for the
  * child; the parent restores this state. */
 struct vfork_state {
-    uint32_t attached, recording;
+    enum recorder_attachment attachment;
+    uint32_t recording;
     uint64_t hidden;
 };
 static __thread struct vfork_state before_vfork;
@@ -201,8 +202,8 @@ void vfork_prepare(void)
     struct recorder_thread *t = &recorder_self;
     if (processes_vfork_depth++ != 0)
         return;
-    before_vfork = (struct vfork_state){t->attached, t->recording, signals_hidden};
-    t->attached = 2;
+    before_vfork = (struct vfork_state){t->attachment, t->recording, signals_hidden};
+    t->attachment = RECORDER_DETACHED;
     t->recording = 0;
     t->in_toolkit++;
     memory_vfork(true);
@@ -214,7 +215,7 @@ long vfork_parent(long result)
     struct recorder_thread *t = &recorder_self;
     if (--processes_vfork_depth == 0) {
         t->in_toolkit--;
-        t->attached = before_vfork.attached;
+        t->attachment = before_vfork.attachment;
         t->recording = before_vfork.recording;
         signals_hidden = before_vfork.hidden;
         memory_vfork(false);
@@ -297,7 +298,7 @@ static void end_now(void)
 {
     /* Makes no system call if nothing was recorded: the program may have forbidden itself all but
      * this exit. */
-    if (processes_vfork_depth == 0 && atomic_load(&process_start_state) != 0)
+    if (processes_vfork_depth == 0 && atomic_load(&process_start_state) != START_UNTRIED)
         process_finish(RT_WINDOW_PROGRAM_END, true); /* checks the pid itself */
 }
 

@@ -33,7 +33,8 @@ RT_COLD static bool make_self(void)
 
 bool memory_thread_ready(void)
 {
-    return RT_LIKELY(memory_self != &nobody) || (recorder_self.attached != 2 && make_self());
+    return RT_LIKELY(memory_self != &nobody) ||
+           (recorder_self.attachment != RECORDER_DETACHED && make_self());
 }
 
 bool memory_thread_exists(void)

@@ -207,7 +207,7 @@ void trigger_requests(void)
         return;
     struct stream_header *h = recorder_stream.header;
     struct recorder_thread *t = &recorder_self;
-    if (t->attached == 0 && thread_self() == NULL)
+    if (t->attachment == RECORDER_UNATTACHED && thread_self() == NULL)
         return;
     serve_fires(t);
     for (;;) {

@@ -181,7 +181,8 @@ void functions_jumped(uintptr_t stack)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    if ((!wanted && !events_wanted) || t->in_toolkit || pt == NULL || t->attached != 1)
+    if ((!wanted && !events_wanted) || t->in_toolkit || pt == NULL ||
+        t->attachment != RECORDER_ATTACHED)
         return;
     drop_dead(t, pt, stack);
 }

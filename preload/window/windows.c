@@ -166,7 +166,7 @@ uint32_t windows_sync(struct recorder_thread *t)
     if (pt == NULL || !recorder_is_on()) {
         /* Recording is off for good, unless a start is under way (this is a handler on the thread
          * that makes it): then ask again later. */
-        if (atomic_load(&process_start_state) != 1)
+        if (atomic_load(&process_start_state) != START_RUNS)
             t->epoch = epoch;
         t->recording = 0;
         return 0;
