@@ -55,11 +55,12 @@ void log_set_folder(const char *dir, int rank, uint32_t pid)
 
 /* One log line in memory that this process shares with the processes that it forks. */
 struct kept_line {
-    _Atomic uint32_t state; /* 0 free, 1 being written or read, 2 complete */
+    _Atomic uint32_t state; /* LINE_... */
     uint32_t bytes;
     char text[504];
 };
 enum { KEPT_LINES = 8 };
+enum { LINE_FREE, LINE_BUSY, LINE_COMPLETE }; /* busy: it is being written or read */
 static struct kept_line *kept;
 
 void log_share(void)
@@ -74,14 +75,14 @@ static void keep_line(const char *line, size_t n)
 {
     for (int k = 0; kept != NULL && k < KEPT_LINES; k++) {
         struct kept_line *l = &kept[k];
-        uint32_t none = 0;
-        if (!atomic_compare_exchange_strong(&l->state, &none, 1))
+        uint32_t none = LINE_FREE;
+        if (!atomic_compare_exchange_strong(&l->state, &none, LINE_BUSY))
             continue;
         l->bytes = (uint32_t)(n < sizeof l->text ? n : sizeof l->text);
         for (uint32_t i = 0; i < l->bytes; i++)
             l->text[i] = line[i];
         l->text[l->bytes - 1] = '\n';
-        atomic_store_explicit(&l->state, 2, memory_order_release);
+        atomic_store_explicit(&l->state, LINE_COMPLETE, memory_order_release);
         return;
     }
 }
@@ -104,11 +105,11 @@ void log_take_shared(void)
 {
     for (int k = 0; kept != NULL && k < KEPT_LINES; k++) {
         struct kept_line *l = &kept[k];
-        uint32_t there = 2;
-        if (!atomic_compare_exchange_strong(&l->state, &there, 1))
+        uint32_t there = LINE_COMPLETE;
+        if (!atomic_compare_exchange_strong(&l->state, &there, LINE_BUSY))
             continue;
         bool good = l->bytes > 0 && l->bytes <= sizeof l->text && append(l->text, l->bytes);
-        atomic_store_explicit(&l->state, good ? 0 : 2, memory_order_release);
+        atomic_store_explicit(&l->state, good ? LINE_FREE : LINE_COMPLETE, memory_order_release);
     }
 }
 

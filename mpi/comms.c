@@ -194,18 +194,19 @@ static void forget_made(uint64_t owner)
  * numbers its ranks itself. */
 static bool is_spawned(void)
 {
-    static _Atomic int known; /* 0 not known, 1 no, 2 yes */
+    enum { NOT_KNOWN, NO, YES };
+    static _Atomic int known;
     int answer = atomic_load(&known);
-    if (answer == 0) {
+    if (answer == NOT_KNOWN) {
         const struct mpi_library *l = mpi_library();
         uint64_t parent = 0;
         answer = l->Comm_get_parent == NULL || l->Comm_get_parent(&parent) != 0 ||
                          parent != mpi_abi.comm_null
-                     ? 2
-                     : 1;
+                     ? YES
+                     : NO;
         atomic_store(&known, answer);
     }
-    return answer == 2;
+    return answer == YES;
 }
 
 static uint64_t origin_of(struct comm_origin *o, uint64_t comm)

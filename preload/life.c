@@ -54,7 +54,7 @@ static bool wait_for_start(void)
     while ((state = atomic_load(&process_start_state)) == START_RUNS &&
            clock_monotonic_ns() < limit)
         sys_futex_wait(&process_start_state, START_RUNS, 20000000);
-    return state == 2;
+    return state == START_DONE;
 }
 
 static int make_stream(struct rt_error *e)

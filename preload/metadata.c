@@ -212,7 +212,7 @@ bool process_nothing_recorded(void)
 {
     enum { DEFAULT_EDGES = 3 }; /* records: fired, open and close */
     struct stream_header *h = recorder_stream.header;
-    if (atomic_load(&h->mpi_state) != 0)
+    if (atomic_load(&h->mpi_state) != STREAM_MPI_NONE)
         return false;
     if (process.options.number[OPT_count] != 0 && totals_are_there())
         return false;

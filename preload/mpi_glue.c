@@ -45,7 +45,7 @@ void mpi_glue_fill(struct stream_header *h)
 void mpi_glue_tell(struct recorder_thread *t)
 {
     const struct stream_header *h = recorder_stream.header;
-    if (known.pid == process.pid && known.state == 1 && atomic_exchange(&told, h) != h)
+    if (known.pid == process.pid && known.state == STREAM_MPI_UP && atomic_exchange(&told, h) != h)
         (void)recorder_emit(t, EV_MPI_READY,
                             EVENT_PUT(EV_MPI_READY, rank, process.id.rank) |
                                 EVENT_PUT(EV_MPI_READY, size, process.id.size),
@@ -61,7 +61,7 @@ static void init_done(int rank, int size, int thread_level, int abi)
     process.id.size = size;
     known.thread_level = thread_level;
     known.abi = abi;
-    known.state = 1;
+    known.state = STREAM_MPI_UP;
     known.pid = process.pid;
     parts_hold(recorder_self.window_state, false);
     if (!recorder_is_on())
@@ -77,10 +77,10 @@ static void init_done(int rank, int size, int thread_level, int abi)
 
 static void finalize_done(void)
 {
-    known.state = 2;
+    known.state = STREAM_MPI_FINALIZED;
     if (!process.traced || !recorder_is_on())
         return;
-    atomic_store(&recorder_stream.header->mpi_state, 2);
+    atomic_store(&recorder_stream.header->mpi_state, STREAM_MPI_FINALIZED);
     (void)recorder_emit(&recorder_self, EV_MPI_DONE, 0, 0);
 }
 

@@ -65,7 +65,7 @@ void identify_claim(struct claim *c, const struct stream_facts *f, const struct 
                         .size = atomic_load(&h->size),
                         .pid = h->pid,
                         .pid_start_time = h->pid_start_time,
-                        .mpi = atomic_load(&h->mpi_state) != 0,
+                        .mpi = atomic_load(&h->mpi_state) != STREAM_MPI_NONE,
                         .world = f->world,
                         .child = (h->flags & STREAM_FLAG_CHILD) != 0};
     claim_this_host(c->host, c->boot_id);

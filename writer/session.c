@@ -85,7 +85,7 @@ static int calibrate(struct writer_session *s)
 static void follow_rank(struct writer_session *s)
 {
     int32_t rank = atomic_load(&header(s)->rank), size = atomic_load(&header(s)->size);
-    bool mpi = atomic_load(&header(s)->mpi_state) != 0;
+    bool mpi = atomic_load(&header(s)->mpi_state) != STREAM_MPI_NONE;
     if (rank == s->claim.rank && size == s->claim.size && mpi == s->claim.mpi)
         return;
     s->claim.rank = rank;
@@ -278,7 +278,7 @@ static bool only_edges(const struct writer_session *s)
 {
     const struct rankfile *f = &s->file;
     if (f->written > 0 || (s->drain.values != NULL && s->drain.values->thread_count > 0) ||
-        atomic_load(&header(s)->mpi_state) != 0)
+        atomic_load(&header(s)->mpi_state) != STREAM_MPI_NONE)
         return false;
     for (size_t i = 0; i < f->row_count; i++)
         if (EVENT_MODEL(f->rows[i].code) != 'R')
@@ -360,7 +360,7 @@ static int end_session(struct writer_session *s, enum ending ending)
     int rc = 0;
     bool wanted = ending != ENDING_EMPTY &&
                   (s->file_open || drain_has_events(&s->drain, true) || ending == ENDING_FINISHED ||
-                   atomic_load(&header(s)->mpi_state) != 0);
+                   atomic_load(&header(s)->mpi_state) != STREAM_MPI_NONE);
     if (wanted && !s->file_open)
         rc = open_file(s, &e);
     if (wanted && rc == 0) {

@@ -105,9 +105,10 @@ struct stream_thread {
 };
 _Static_assert(sizeof(struct stream_thread) == 128, "two cache lines");
 
-/* A string. Its id is its index in the table; id 0 is "". Readable when `state` is ready. */
+/* A string. Its id is its index in the table; id 0 is "". */
+enum stream_string_state { STRING_FREE, STRING_IS_WRITTEN, STRING_READY };
 struct stream_string {
-    _Atomic uint32_t state; /* 0 free, 1 being written, 2 ready */
+    _Atomic uint32_t state; /* enum stream_string_state; readable when ready */
     uint32_t hash;
     uint32_t offset, length; /* in the string bytes; a NUL follows there */
 };
@@ -139,6 +140,8 @@ static inline uint64_t stream_result(uint32_t number, unsigned alarms, unsigned 
     return (uint64_t)number << 32 | (uint64_t)(alarms < 255 ? alarms : 255) << 16 |
            (uint64_t)(armed < 255 ? armed : 255) << 8 | (fired < 255 ? fired : 255);
 }
+
+enum stream_mpi_state { STREAM_MPI_NONE, STREAM_MPI_UP, STREAM_MPI_FINALIZED };
 
 struct stream_header {
     char magic[8];
@@ -180,7 +183,7 @@ struct stream_header {
 
     _Atomic int32_t rank, size;      /* -1 unknown; from the launcher, then confirmed */
     _Atomic uint32_t rank_confirmed; /* 1 = by MPI itself after MPI_Init */
-    _Atomic uint32_t mpi_state;      /* 0 not initialised, 1 up, 2 finalised */
+    _Atomic uint32_t mpi_state;      /* enum stream_mpi_state */
     _Atomic uint32_t exit_asked;     /* 1: a normal exit waits for the writer to close */
     struct clock_point clock_start;  /* at the end of regtrace's constructor */
     double nominal_ns_per_tick;

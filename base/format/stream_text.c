@@ -43,7 +43,7 @@ static uint32_t cut_length(const char *text)
     return n;
 }
 
-static uint32_t hash_bytes(const char *text, uint32_t n)
+static uint32_t short_hash(const char *text, uint32_t n)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
     for (uint32_t i = 0; i < n; i++)
@@ -71,7 +71,7 @@ static bool enter_string(const struct stream *s, struct stream_string *e, const 
         atomic_fetch_sub_explicit(&h->string_bytes_used, n + 1, memory_order_relaxed);
         e->length = 0;
     }
-    atomic_store_explicit(&e->state, room ? 2 : 0, memory_order_release);
+    atomic_store_explicit(&e->state, room ? STRING_READY : STRING_FREE, memory_order_release);
     return room;
 }
 
@@ -81,12 +81,12 @@ uint32_t stream_string_id(const struct stream *s, const char *text)
         return 0;
     struct stream_header *h = s->header;
     uint32_t n = cut_length(text);
-    uint32_t hash = hash_bytes(text, n);
+    uint32_t hash = short_hash(text, n);
     uint32_t mask = h->string_capacity - 1;
     /* No hash leads to the entries 0 ("") and 1 (the text for a full table). */
     struct stream_string *table = entries(s);
-    if (atomic_load_explicit(&table[1].state, memory_order_acquire) == 0) {
-        table[1].state = 1;
+    if (atomic_load_explicit(&table[1].state, memory_order_acquire) == STRING_FREE) {
+        table[1].state = STRING_IS_WRITTEN;
         (void)enter_string(s, &table[1], text, n, hash);
         return 1;
     }
@@ -96,12 +96,13 @@ uint32_t stream_string_id(const struct stream *s, const char *text)
             continue;
         struct stream_string *e = &table[i];
         uint32_t state = atomic_load_explicit(&e->state, memory_order_acquire);
-        if (state == 0 && atomic_compare_exchange_strong(&e->state, &state, 1)) {
+        if (state == STRING_FREE &&
+            atomic_compare_exchange_strong(&e->state, &state, STRING_IS_WRITTEN)) {
             if (enter_string(s, e, text, n, hash))
                 return i;
             break;
         }
-        if (state == 2 && e->hash == hash && e->length == n &&
+        if (state == STRING_READY && e->hash == hash && e->length == n &&
             same_bytes((const char *)s->base + h->string_bytes_offset + e->offset, text, n))
             return i;
     }
@@ -116,7 +117,7 @@ const char *stream_string_text(const struct stream *s, uint32_t id)
     if (id >= s->header->string_capacity)
         return NULL;
     const struct stream_string *e = &entries(s)[id];
-    if (atomic_load_explicit(&e->state, memory_order_acquire) != 2 ||
+    if (atomic_load_explicit(&e->state, memory_order_acquire) != STRING_READY ||
         e->offset >= s->header->string_bytes || e->length >= s->header->string_bytes - e->offset)
         return NULL;
     return (const char *)s->base + s->header->string_bytes_offset + e->offset;

@@ -330,7 +330,7 @@ static void finish_stream(struct patient *p)
  * writer. */
 static bool nothing_recorded(const struct patient *p)
 {
-    return p->has_stream && atomic_load(&p->stream.header->mpi_state) == 0 &&
+    return p->has_stream && atomic_load(&p->stream.header->mpi_state) == STREAM_MPI_NONE &&
            (atomic_load(&p->stream.header->state) == STREAM_EMPTY ||
             !drain_has_events(&p->drain, true));
 }
