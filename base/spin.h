@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A lock for a few instructions. Hold it with all signals blocked: a handler of the same thread that
- * takes it would wait for ever. */
+ * A lock for a few instructions. Hold it with all signals blocked: a handler of the same thread
+ * that takes it would wait for ever. */
 #ifndef REGTRACE_BASE_SPIN_H
 #define REGTRACE_BASE_SPIN_H
 
