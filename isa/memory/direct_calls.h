@@ -15,7 +15,7 @@ struct direct {
     uint64_t start;
     bool is;
     bool called; /* some function calls it directly */
-    /* apart from jumps to other functions, which are among its calls, it returns as it should */
+    /* it is left only by returns, and by jumps to functions among its calls */
     bool returns;
     /* mask of registers whose entry values direct callers know: such calls do not record them */
     uint16_t passed;

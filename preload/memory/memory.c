@@ -413,8 +413,8 @@ struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, v
     ucontext_t *uc = context;
     if (!process.memory || !memory_thread_ready())
         return NULL;
-    uint64_t mask =
-        sys_block_signals(); /* a window opens before this, or waits for the handler's end */
+    /* A window that has not opened yet waits until the handler ends. */
+    uint64_t mask = sys_block_signals();
     struct memory_handler *h = memory_handler_take(uc);
     if (h == NULL) {
         sys_restore_signals(mask);

@@ -23,7 +23,8 @@ static bool memory_is_traced(void)
 /* Why this order, from the first to the last:
  * - counting, totals: a thread's total is read before its counter is closed. Counters of events
  *   share the processor with the counter of instructions, so they are chosen after it. Counting
- *   claims each trap of a stepped thread, also at places that are patched.
+ *   claims each trap of a process whose threads may be stepped, also at places that are patched.
+ * - timers, marks: no other part depends on them.
  * - affinity, images, cuts: these records describe the start of the window; readers of a window's
  *   other records need them first.
  * - sampling, values, counters: measure the program, so they start late and stop early. Values

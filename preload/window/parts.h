@@ -2,9 +2,8 @@
  * The parts of the library, and when each is called: as the process, its threads and its windows
  * begin and end, at forks, at signals that a part needs, and as images come and go.
  *
- * parts.c has the table. Its order is the order of the calls where something begins or where the
- * first part that claims a signal gets it, and the reverse order where something ends. A part that
- * is not built is not in the table. */
+ * parts.c has the table. Beginnings, and the search for the part that claims a signal, go down the
+ * table; endings go up. A part that is not built is not in the table. */
 #ifndef REGTRACE_PRELOAD_WINDOW_PARTS_H
 #define REGTRACE_PRELOAD_WINDOW_PARTS_H
 
@@ -28,7 +27,7 @@ struct part {
     /* Must this signal reach the library, whatever the program does with it? */
     bool (*wants_signal)(int signo);
     part_signal_hook *trapped; /* SIGTRAP */
-    part_signal_hook *faulted; /* any other signal */
+    part_signal_hook *faulted; /* any other signal, and a SIGTRAP that no part has claimed */
     /* After images were loaded, before their code runs; after some were unloaded. Not in handlers
      * of signals. */
     void (*images_loaded)(void);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the messages in an export of a run of t/tools/messages/exchange.c, by an independent reader.
 
-usage: messages.py FORMAT EXPORT [LOG...]
+usage: exported_messages.py FORMAT EXPORT [LOG...]
 
 FORMAT: chrome (a file), otf2 (a file with the output of otf2-print -G and otf2-print). Each send
 and each receive must lie in a call of its kind, and times must not go back in a thread. The sends,

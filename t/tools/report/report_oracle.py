@@ -3,7 +3,7 @@
 """Computes the numbers of report and dump anew from the rank files, with h5py, and compares; prints
 TAP for a run.
 
-usage: oracle.py DIR REPORT_JSON DUMP_JSON REPORT_TEXT DUMP_TEXT [FIRST LAST]
+usage: report_oracle.py DIR REPORT_JSON DUMP_JSON REPORT_TEXT DUMP_TEXT [FIRST LAST]
 
 With FIRST and LAST, all four outputs cover these windows only.
 """

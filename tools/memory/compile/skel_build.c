@@ -3,6 +3,8 @@
  * the skeletons of large programs. */
 #include "tools/memory/compile/skel_build.h"
 
+#include "base/format/copy.h"
+
 #include "tools/memory/skel_command.h"
 #include "tools/memory/compile/skel_compile.h"
 
@@ -60,12 +62,12 @@ static void select_entered(struct selection *s, uint32_t n)
 }
 
 /* Selects the functions that are entered in bytes `from` to `to` of a file: an entry is a token and
- * a number of 4 bytes (isa/memory/replay/recording_format.h). Other bytes may look like an entry,
+ * a number of 4 bytes (enum skel_token). Other bytes may look like an entry,
  * so the selection may be too large, but lacks no function. Numbers count from `first` on. */
 static void note_entered(struct selection *s, const char *path, uint32_t first, uint32_t count,
                          uint64_t from, uint64_t to)
 {
-    enum { TOKEN_ENTER = 1, ENTRY = 5 };
+    enum { ENTRY = 5 };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t have = 0;
     while (fd >= 0 && from < to) {
