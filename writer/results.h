@@ -135,7 +135,7 @@ struct rt_accesses_rows; /* the accesses of one recording in it */
 /* Rows of its tables, which rt_accesses_finish() writes. Texts are NULL or "" if unknown; the
  * caller owns them. Addresses are those of an image's file; in a process they are higher by
  * `base`. */
-struct rt_accesses_stretch {
+struct rt_accesses_segment {
     uint64_t first, rows; /* of /accesses; rt_accesses_finish() sets `first` */
     uint64_t functions;   /* functions entered in the segment */
     int32_t rank;         /* -1: none */
@@ -175,8 +175,8 @@ struct rt_accesses_place { /* an instruction that accesses memory */
 };
 struct rt_accesses_about {
     const char *program;
-    struct rt_accesses_stretch *stretches;
-    size_t stretch_count;
+    struct rt_accesses_segment *segments;
+    size_t segment_count;
     const struct rt_accesses_image *images;
     size_t image_count;
     const struct rt_accesses_base *bases;

@@ -19,7 +19,7 @@ enum accesses_kind {
     ACCESSES_WRITE = 'W',
     ACCESSES_BOTH = 'M',      /* read, then written */
     ACCESSES_HEAD = 'H',      /* pc: the magic; address: the version; bytes: size of a record */
-    ACCESSES_STRETCH = 'S',   /* pc, address, bytes: struct accesses_whose */
+    ACCESSES_SEGMENT = 'S',   /* pc, address, bytes: struct accesses_whose */
     ACCESSES_CONTINUED = 'C', /* the same; the segment continues after another one's accesses */
     /* pc: accesses of the segment; address: functions entered in it; bytes: enum memory_end,
      * ACCESSES_MISSING or ACCESSES_OPEN. */

@@ -7,7 +7,7 @@
  * Layout of the file: a page with struct memory_head, a buffer of MEMORY_BUFFER bytes, and the log,
  * whose last bytes are in the buffer. The traced thread writes into the buffer; when it is full,
  * the thread appends it to the file. A window's recording is one segment or several: struct
- * memory_stretch at a multiple of 64 of the log, then the segment's bytes
+ * memory_segment at a multiple of 64 of the log, then the segment's bytes
  * (isa/memory/replay/recording_format.h). In the buffer, zeros follow an open segment. Host byte
  * order.
  *
@@ -24,7 +24,7 @@
 
 #define MEMORY_FOLDER "memory"
 #define MEMORY_MAGIC "RTMEM2\n"
-#define MEMORY_STRETCH_MAGIC UINT32_C(0x54534d52)
+#define MEMORY_SEGMENT_MAGIC UINT32_C(0x54534d52)
 #define MEMORY_OPEN UINT64_MAX
 #define MEMORY_BUFFER ((size_t)1 << 20)
 #define MEMORY_PAGE ((size_t)4096)
@@ -63,7 +63,7 @@ struct memory_head {
 };
 _Static_assert(sizeof(struct memory_head) <= MEMORY_PAGE, "the head is a page");
 
-struct memory_stretch {
+struct memory_segment {
     uint32_t magic;
     int32_t window;
     /* MEMORY_OPEN: the thread or process ended before the segment did. The segment then extends to
@@ -74,6 +74,6 @@ struct memory_stretch {
     uint64_t outer;  /* offset in the interrupted level's log at which that began */
     uint32_t zero[8];
 };
-_Static_assert(sizeof(struct memory_stretch) == 64, "stretches begin at multiples of it");
+_Static_assert(sizeof(struct memory_segment) == 64, "segments begin at multiples of it");
 
 #endif

@@ -46,7 +46,7 @@ static bool is_open(void)
     return is_open_at(memory_self->level);
 }
 
-static bool open_stretch(const struct recorder_thread *t, const struct memory_origin *of)
+static bool open_segment(const struct recorder_thread *t, const struct memory_origin *of)
 {
     if (memory_self->files[memory_self->level] == NULL)
         memory_self->files[memory_self->level] =
@@ -72,7 +72,7 @@ static void begin_again(const struct recorder_thread *t, const struct memory_han
     if (!h->has_file || is_open() || !is_open_at(memory_self->level - 1) || !memory_has_left_made())
         return;
     memory_leave_frames(stack_now(), frames_end());
-    if (open_stretch(t, &(struct memory_origin){memory_self->level, h->signal, h->outer_at}))
+    if (open_segment(t, &(struct memory_origin){memory_self->level, h->signal, h->outer_at}))
         copy_slots[COPY_ENTER] = 1;
 }
 
@@ -92,7 +92,7 @@ static void begin(const struct recorder_thread *t)
     if (!memory_has_left_made())
         return;
     memory_leave_frames(stack_now(), UINTPTR_MAX);
-    if (!open_stretch(t, &none)) {
+    if (!open_segment(t, &none)) {
         memory_self->result.end = MEMORY_NO_ROOM;
         memory_self->wanted = false;
         return;
@@ -116,7 +116,7 @@ void memory_missing(uintptr_t at)
     sys_restore_signals(mask);
 }
 
-static void close_stretch(unsigned n, enum memory_end how, uint64_t at)
+static void close_segment(unsigned n, enum memory_end how, uint64_t at)
 {
     memory_self->result.bytes +=
         memory_file_end(memory_self->files[n], how, at, how != MEMORY_AMID);
@@ -146,7 +146,7 @@ static void leave(void *context)
 static void end(enum memory_end how, uint64_t at)
 {
     copy_slots[COPY_ENTER] = 0;
-    close_stretch(memory_self->level, how, at);
+    close_segment(memory_self->level, how, at);
     memory_leave_frames(stack_now(), frames_end());
     if (memory_where.context != NULL)
         leave(memory_where.context);
@@ -174,7 +174,7 @@ static void end_all(void)
         if (is_open_at(n) && n == memory_self->level)
             end(how, at);
         else if (is_open_at(n))
-            close_stretch(n, how, at);
+            close_segment(n, how, at);
         if (h == NULL || n == 0)
             return;
         memory_leave_frames(h->stack, UINTPTR_MAX);
@@ -256,7 +256,7 @@ static void begin_in_handler(void *p)
     h->has_file = true;
     if (memory_self->files[memory_self->level] != NULL)
         memory_file_resume(memory_self->files[memory_self->level], &copy_slots[COPY_RECORDING]);
-    if (open_stretch(&recorder_self, &of))
+    if (open_segment(&recorder_self, &of))
         copy_slots[COPY_ENTER] = 1;
 }
 
@@ -267,7 +267,7 @@ static void end_in_handler(const struct memory_handler *h, enum memory_end how)
     if (!h->has_file)
         return;
     if (is_open())
-        close_stretch(memory_self->level, how,
+        close_segment(memory_self->level, how,
                       memory_file_at(memory_self->files[memory_self->level]));
     if (memory_self->result.end != MEMORY_NO_ROOM)
         memory_self->result.end = before;

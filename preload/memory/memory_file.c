@@ -24,13 +24,13 @@
 #define GUARD ((size_t)64 << 10)
 #define PROGRAMS 100000u
 #define GROUP 128u /* most bytes of one group of stores; less than GUARD */
-#define HEAD sizeof(struct memory_stretch)
+#define HEAD sizeof(struct memory_segment)
 
 struct memory_file {
     uint8_t *at; /* the buffer: PIECE bytes, then GUARD; the head is before it */
     uint64_t *pointer, suspended;
     uint64_t flushed;          /* bytes of the log that are in the file */
-    uint64_t stretch;          /* offset in the log of the open segment */
+    uint64_t segment;          /* offset in the log of the open segment */
     uint64_t cut;              /* bytes of the segment that ended for lack of room */
     size_t used;               /* bytes of the buffer that belong to ended segments */
     bool open;                 /* a segment is open */
@@ -354,14 +354,14 @@ bool memory_file_begin(struct memory_file *f, int32_t window, const struct memor
         memset(f->at + f->used, 0, end - f->used);
     f->wrapped = false;
     head_of(f)->rank = atomic_load(&recorder_stream.header->rank);
-    *(struct memory_stretch *)(void *)(f->at + at) =
-        (struct memory_stretch){.magic = MEMORY_STRETCH_MAGIC,
+    *(struct memory_segment *)(void *)(f->at + at) =
+        (struct memory_segment){.magic = MEMORY_SEGMENT_MAGIC,
                                 .window = window,
                                 .bytes = MEMORY_OPEN,
                                 .signal = of->signal,
                                 .outer = of->outer};
     atomic_store_explicit(&head_of(f)->closed, MEMORY_OPEN, memory_order_release);
-    f->stretch = f->flushed + at;
+    f->segment = f->flushed + at;
     f->open = true;
     *f->pointer = (uint64_t)(uintptr_t)f->at + at + HEAD;
     if (!full)
@@ -374,27 +374,27 @@ bool memory_file_begin(struct memory_file *f, int32_t window, const struct memor
 /* Completes the segment's header, which may already be in the file. */
 static bool put_end(struct memory_file *f, uint64_t bytes, enum memory_end how)
 {
-    struct memory_stretch s = {.bytes = bytes, .end = how};
-    if (f->stretch >= f->flushed) {
-        struct memory_stretch *there =
-            (struct memory_stretch *)(void *)(f->at + (f->stretch - f->flushed));
+    struct memory_segment s = {.bytes = bytes, .end = how};
+    if (f->segment >= f->flushed) {
+        struct memory_segment *there =
+            (struct memory_segment *)(void *)(f->at + (f->segment - f->flushed));
         there->end = s.end;
         atomic_thread_fence(memory_order_release);
         there->bytes = bytes;
         return true;
     }
     struct writing w = begin_writing(f->path, O_RDWR);
-    uint64_t at = MEMORY_LOG + f->stretch;
+    uint64_t at = MEMORY_LOG + f->segment;
     bool good = w.fd >= 0 &&
-                put_at(w.fd, &s.end, sizeof s.end, at + offsetof(struct memory_stretch, end)) &&
-                put_at(w.fd, &s.bytes, sizeof s.bytes, at + offsetof(struct memory_stretch, bytes));
+                put_at(w.fd, &s.end, sizeof s.end, at + offsetof(struct memory_segment, end)) &&
+                put_at(w.fd, &s.bytes, sizeof s.bytes, at + offsetof(struct memory_segment, bytes));
     end_writing(&w);
     return good;
 }
 
 uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at, bool whole)
 {
-    uint64_t bytes = at + whole - f->stretch - HEAD;
+    uint64_t bytes = at + whole - f->segment - HEAD;
     if (at < f->flushed) { /* drop what follows, in the file as well */
         f->flushed = at;
         atomic_store_explicit(&head_of(f)->tail, at, memory_order_release);
@@ -410,7 +410,7 @@ uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at
     memory_file_name_images(f); /* other threads may have loaded images */
     if (!put_end(f, bytes, how) && !f->failed)
         (void)fail(f);
-    atomic_store_explicit(&head_of(f)->closed, f->stretch + HEAD + bytes, memory_order_release);
+    atomic_store_explicit(&head_of(f)->closed, f->segment + HEAD + bytes, memory_order_release);
     return bytes;
 }
 

@@ -29,8 +29,8 @@ struct row_lane {
     struct skel_records records;
     uint32_t number;
     struct rt_accesses_rows *rows;
-    struct rt_accesses_stretch *stretches;
-    size_t stretch_count;
+    struct rt_accesses_segment *segments;
+    size_t segment_count;
 };
 
 /* Reports that the file cannot be written. Prints only the first error of all threads. */
@@ -52,15 +52,15 @@ static bool no_memory(void)
     return false;
 }
 
-static bool begin_stretch(void *context, const struct accesses_whose *whose)
+static bool begin_segment(void *context, const struct accesses_whose *whose)
 {
     struct row_lane *l = context;
-    struct rt_accesses_stretch *more = realloc(l->stretches, (l->stretch_count + 1) * sizeof *more);
+    struct rt_accesses_segment *more = realloc(l->segments, (l->segment_count + 1) * sizeof *more);
     if (more == NULL)
         return no_memory();
-    l->stretches = more;
-    l->stretches[l->stretch_count++] =
-        (struct rt_accesses_stretch){.rank = whose->rank,
+    l->segments = more;
+    l->segments[l->segment_count++] =
+        (struct rt_accesses_segment){.rank = whose->rank,
                                      .pid = whose->pid,
                                      .program = l->records.recording->program,
                                      .thread = whose->thread,
@@ -74,15 +74,15 @@ static bool put_rows(void *context, const struct accesses_record *list, size_t c
 {
     struct row_lane *l = context;
     struct rt_error e = {{0}};
-    l->stretches[l->stretch_count - 1].rows += count;
+    l->segments[l->segment_count - 1].rows += count;
     return rt_accesses_put(l->rows, list, count, &e) == 0 || unwritten(l->whole, &e);
 }
 
-static bool end_stretch(void *context, uint64_t functions, uint32_t how)
+static bool end_segment(void *context, uint64_t functions, uint32_t how)
 {
     const struct row_lane *l = context;
-    l->stretches[l->stretch_count - 1].functions = functions;
-    l->stretches[l->stretch_count - 1].end = how;
+    l->segments[l->segment_count - 1].functions = functions;
+    l->segments[l->segment_count - 1].end = how;
     return true;
 }
 
@@ -92,7 +92,7 @@ static void rest(void *context)
 }
 
 static const struct skel_records_use records_use = {
-    .begin = begin_stretch, .put = put_rows, .end = end_stretch, .rest = rest};
+    .begin = begin_segment, .put = put_rows, .end = end_segment, .rest = rest};
 
 /* --- lanes ------------------------------------------------------------------------------------ */
 
@@ -164,20 +164,20 @@ static bool run_lanes(struct hdf5 *h)
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static bool gather_stretches(const struct hdf5 *h, struct rt_accesses_about *about)
+static bool gather_segments(const struct hdf5 *h, struct rt_accesses_about *about)
 {
     size_t count = 0;
     for (size_t i = 0; i < h->count; i++)
-        count += h->lanes[i]->stretch_count;
-    about->stretches = calloc(count + 1, sizeof *about->stretches);
-    for (size_t i = 0; about->stretches != NULL && i < h->count; i++) {
+        count += h->lanes[i]->segment_count;
+    about->segments = calloc(count + 1, sizeof *about->segments);
+    for (size_t i = 0; about->segments != NULL && i < h->count; i++) {
         const struct row_lane *l = h->lanes[i];
-        if (l->stretch_count > 0)
-            memcpy(about->stretches + about->stretch_count, l->stretches,
-                   l->stretch_count * sizeof *about->stretches);
-        about->stretch_count += l->stretch_count;
+        if (l->segment_count > 0)
+            memcpy(about->segments + about->segment_count, l->segments,
+                   l->segment_count * sizeof *about->segments);
+        about->segment_count += l->segment_count;
     }
-    return about->stretches != NULL || no_memory();
+    return about->segments != NULL || no_memory();
 }
 
 static bool has_base(const struct rt_accesses_base *list, size_t count,
@@ -215,7 +215,7 @@ static bool finish(struct hdf5 *h, struct rt_accesses_about *about)
     struct rt_error e = {{0}};
     struct skel_shapes shapes;
     struct rt_accesses_base *bases = NULL;
-    bool good = gather_stretches(h, about);
+    bool good = gather_segments(h, about);
     good = skel_shapes_read(&shapes, h->folder) && good;
     if (good) {
         skel_shapes_resolve(&shapes);
@@ -246,10 +246,10 @@ static bool finish(struct hdf5 *h, struct rt_accesses_about *about)
 static void print_sums(const struct hdf5 *h, const struct rt_accesses_about *about)
 {
     uint64_t rows = 0;
-    for (size_t i = 0; i < about->stretch_count; i++)
-        rows += about->stretches[i].rows;
-    (void)printf("%s: %" PRIu64 " accesses, %zu stretches of %zu recordings\n",
-                 h->folder->wishes->output, rows, about->stretch_count, h->folder->count);
+    for (size_t i = 0; i < about->segment_count; i++)
+        rows += about->segments[i].rows;
+    (void)printf("%s: %" PRIu64 " accesses, %zu segments of %zu recordings\n",
+                 h->folder->wishes->output, rows, about->segment_count, h->folder->count);
 }
 
 static bool write_file(struct hdf5 *h, const char *path)
@@ -269,11 +269,11 @@ static bool write_file(struct hdf5 *h, const char *path)
         print_sums(h, &about);
     rt_accesses_discard(h->file);
     for (size_t i = 0; i < h->count; i++) {
-        free(h->lanes[i]->stretches);
+        free(h->lanes[i]->segments);
         free(h->lanes[i]);
     }
     free(h->lanes);
-    free(about.stretches);
+    free(about.segments);
     return good;
 }
 

@@ -17,7 +17,7 @@ static bool is_access(const struct accesses_record *r)
 static bool take_other(struct skel_records *r, const struct accesses_record *record)
 {
     struct accesses_whose whose;
-    if (record->kind == ACCESSES_STRETCH && !r->inside) {
+    if (record->kind == ACCESSES_SEGMENT && !r->inside) {
         memcpy(&whose, record, sizeof whose);
         r->inside = true;
         r->rows = 0;

@@ -18,7 +18,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { HEAD = sizeof(struct memory_stretch), BLOCK = 1 << 16 };
+enum { HEAD = sizeof(struct memory_segment), BLOCK = 1 << 16 };
 
 /* A recording. */
 struct split_source {
@@ -174,10 +174,10 @@ static int begin_file(struct work *w, const struct split_source *s, const char *
     return rc;
 }
 
-static int copy_stretch(struct work *w, const struct split_source *s, uint64_t place,
-                        uint64_t bytes, const struct memory_stretch *stretch, int fd, uint64_t to)
+static int copy_segment(struct work *w, const struct split_source *s, uint64_t place,
+                        uint64_t bytes, const struct memory_segment *segment, int fd, uint64_t to)
 {
-    bool good = put_at(fd, stretch, HEAD, MEMORY_LOG + to);
+    bool good = put_at(fd, segment, HEAD, MEMORY_LOG + to);
     for (uint64_t done = 0; good && done < bytes;) {
         size_t n = bytes - done < BLOCK ? (size_t)(bytes - done) : BLOCK;
         good = get_log(s, w->block, n, place + HEAD + done) &&
@@ -217,13 +217,13 @@ static int note_moved(struct work *w, const struct split_source *s, uint64_t fro
 }
 
 /* Appends the segment to its window's recording. */
-static int put_stretch(struct work *w, const struct split_source *s, uint64_t place, uint64_t bytes,
-                       struct memory_stretch *stretch)
+static int put_segment(struct work *w, const struct split_source *s, uint64_t place, uint64_t bytes,
+                       struct memory_segment *segment)
 {
     char folder[PATH_MAX + 64], path[PATH_MAX + 340];
     struct memory_head head;
     (void)snprintf(folder, sizeof folder, "%s/window-%05d/" MEMORY_FOLDER, w->m->out,
-                   (int)stretch->window);
+                   (int)segment->window);
     (void)snprintf(path, sizeof path, "%s/%s", folder, s->name);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return failed(w, "cannot be made", folder);
@@ -232,12 +232,12 @@ static int put_stretch(struct work *w, const struct split_source *s, uint64_t pl
         return failed(w, "cannot be made", path);
     int rc = get_at(fd, &head, sizeof head, 0) ? 0 : begin_file(w, s, folder, fd, &head);
     uint64_t to = (atomic_load(&head.tail) + HEAD - 1) & ~(uint64_t)(HEAD - 1);
-    stretch->outer = outer_now(w, s, stretch->outer);
+    segment->outer = outer_now(w, s, segment->outer);
     if (rc == 0)
-        rc = copy_stretch(w, s, place, bytes, stretch, fd, to);
+        rc = copy_segment(w, s, place, bytes, segment, fd, to);
     uint64_t end = to + HEAD + bytes;
     atomic_store(&head.tail, end);
-    atomic_store(&head.closed, stretch->bytes == MEMORY_OPEN ? MEMORY_OPEN : end);
+    atomic_store(&head.closed, segment->bytes == MEMORY_OPEN ? MEMORY_OPEN : end);
     if (rc == 0 && !put_at(fd, &head, sizeof head, 0))
         rc = failed(w, "cannot be written", path);
     if (close(fd) != 0 && rc == 0)
@@ -249,23 +249,23 @@ static int put_stretch(struct work *w, const struct split_source *s, uint64_t pl
 
 static int split_source(struct work *w, const struct split_source *s)
 {
-    struct memory_stretch stretch;
+    struct memory_segment segment;
     int rc = 0;
     for (uint64_t place = 0; rc == 0 && place + HEAD <= s->end;) {
-        if (!get_log(s, &stretch, HEAD, place))
+        if (!get_log(s, &segment, HEAD, place))
             return damaged(w, s, "its end is missing");
-        if (stretch.magic == 0)
+        if (segment.magic == 0)
             return 0;
-        uint64_t bytes = stretch.bytes;
+        uint64_t bytes = segment.bytes;
         if (bytes == MEMORY_OPEN)
             bytes = s->last > place + HEAD ? s->last - place - HEAD : 0;
-        if (stretch.magic != MEMORY_STRETCH_MAGIC)
-            return damaged(w, s, "a stretch is missing");
+        if (segment.magic != MEMORY_SEGMENT_MAGIC)
+            return damaged(w, s, "a segment is missing");
         if (bytes > s->end - place - HEAD)
-            return damaged(w, s, "a stretch is longer than the file");
-        if (stretch.window >= 0 && (size_t)stretch.window < w->m->room &&
-            w->m->made[stretch.window])
-            rc = put_stretch(w, s, place, bytes, &stretch);
+            return damaged(w, s, "a segment is longer than the file");
+        if (segment.window >= 0 && (size_t)segment.window < w->m->room &&
+            w->m->made[segment.window])
+            rc = put_segment(w, s, place, bytes, &segment);
         place = (place + HEAD + bytes + HEAD - 1) & ~(uint64_t)(HEAD - 1);
     }
     return rc;

@@ -9,13 +9,13 @@
     {                                                                                              \
 #member, offsetof(struct row, member), kind, 0                                             \
     }
-static const struct schema_field stretch_fields[] = {
-    FIELD(rt_accesses_stretch, first, KIND_U64),     FIELD(rt_accesses_stretch, rows, KIND_U64),
-    FIELD(rt_accesses_stretch, functions, KIND_U64), FIELD(rt_accesses_stretch, rank, KIND_I32),
-    FIELD(rt_accesses_stretch, pid, KIND_U32),       FIELD(rt_accesses_stretch, program, KIND_U32),
-    FIELD(rt_accesses_stretch, thread, KIND_U32),    FIELD(rt_accesses_stretch, window, KIND_I32),
-    FIELD(rt_accesses_stretch, end, KIND_U32),       FIELD(rt_accesses_stretch, signal, KIND_U32),
-    FIELD(rt_accesses_stretch, recording, KIND_U32)};
+static const struct schema_field segment_fields[] = {
+    FIELD(rt_accesses_segment, first, KIND_U64),     FIELD(rt_accesses_segment, rows, KIND_U64),
+    FIELD(rt_accesses_segment, functions, KIND_U64), FIELD(rt_accesses_segment, rank, KIND_I32),
+    FIELD(rt_accesses_segment, pid, KIND_U32),       FIELD(rt_accesses_segment, program, KIND_U32),
+    FIELD(rt_accesses_segment, thread, KIND_U32),    FIELD(rt_accesses_segment, window, KIND_I32),
+    FIELD(rt_accesses_segment, end, KIND_U32),       FIELD(rt_accesses_segment, signal, KIND_U32),
+    FIELD(rt_accesses_segment, recording, KIND_U32)};
 static const struct schema_field image_fields[] = {FIELD(rt_accesses_image, path, KIND_TEXT),
                                                    FIELD(rt_accesses_image, build_id, KIND_TEXT)};
 static const struct schema_field base_fields[] = {
@@ -76,9 +76,9 @@ static bool put_all(const struct rt_accesses *a)
 static void find_first_rows(const struct rt_accesses_about *about)
 {
     uint64_t row = 0;
-    for (size_t i = 0; i < about->stretch_count; i++) {
-        about->stretches[i].first = row;
-        row += about->stretches[i].rows;
+    for (size_t i = 0; i < about->segment_count; i++) {
+        about->segments[i].first = row;
+        row += about->segments[i].rows;
     }
 }
 
@@ -106,14 +106,14 @@ int accesses_put_tables(struct rt_accesses *a, const struct rt_accesses_about *a
     const struct {
         struct text_table table;
         const void *rows;
-    } tables[] = {TABLE("stretches", stretches, stretch_fields),
+    } tables[] = {TABLE("stretches", segments, segment_fields),
                   TABLE("images", images, image_fields),
                   TABLE("bases", bases, base_fields),
                   TABLE("functions", functions, function_fields),
                   TABLE("loops", loops, loop_fields),
                   TABLE("places", places, place_fields)};
 #undef TABLE
-    const size_t counts[] = {about->stretch_count,  about->image_count, about->base_count,
+    const size_t counts[] = {about->segment_count,  about->image_count, about->base_count,
                              about->function_count, about->loop_count,  about->place_count};
     find_first_rows(about);
     errno = 0;

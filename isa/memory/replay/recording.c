@@ -2,7 +2,7 @@
  * Replays the segments of a recording: loads skeletons, and waits for a run that is followed. */
 #include "isa/memory/replay/recording.h"
 
-#include "isa/memory/replay/stretch.h"
+#include "isa/memory/replay/segment.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,11 +16,11 @@
 enum { PAUSE_MS = 50 };
 
 struct recording {
-    struct stretch_file file;
+    struct segment_file file;
     const struct recording_wishes *wishes;
     const struct recording_sink *sink;
     struct replay replay;
-    struct stretch stretch;
+    struct segment segment;
     bool over; /* nobody writes the recording any more */
 };
 
@@ -90,8 +90,8 @@ static int missing(void *context, struct replay *replay, uint32_t number, struct
     struct recording *r = context;
     char line[PATH_MAX + 32], *path;
     (void)replay;
-    int rc = stretch_file_head(&r->file, e);
-    rc = rc != 0 ? rc : tell(r, e, "need %" PRIu32 " %" PRIu64 "\n", number, r->stretch.at);
+    int rc = segment_file_head(&r->file, e);
+    rc = rc != 0 ? rc : tell(r, e, "need %" PRIu32 " %" PRIu64 "\n", number, r->segment.at);
     if (rc != 0 || !hear(r, line, sizeof line))
         return rc;
     long image = strtol(line, &path, 10);
@@ -114,8 +114,8 @@ static int wait_a_while(struct recording *r)
 
 static int look(struct recording *r, struct rt_error *e)
 {
-    int rc = stretch_look(&r->stretch, !r->over, e);
-    r->replay.cut = r->stretch.whole && r->stretch.how != MEMORY_CLOSED;
+    int rc = segment_look(&r->segment, !r->over, e);
+    r->replay.cut = r->segment.whole && r->segment.how != MEMORY_CLOSED;
     return rc;
 }
 
@@ -124,12 +124,12 @@ static int more_bytes(void *context, uint8_t *to, size_t room, size_t *got, stru
 {
     struct recording *r = context;
     for (;;) {
-        int rc = stretch_read(&r->stretch, to, room, got, e);
-        if (rc != 0 || *got != 0 || r->stretch.whole)
+        int rc = segment_read(&r->segment, to, room, got, e);
+        if (rc != 0 || *got != 0 || r->segment.whole)
             return rc;
-        uint64_t end = r->stretch.end;
+        uint64_t end = r->segment.end;
         rc = look(r, e);
-        if (rc == 0 && !r->stretch.whole && r->stretch.end == end && (rc = wait_a_while(r)) != 0) {
+        if (rc == 0 && !r->segment.whole && r->segment.end == end && (rc = wait_a_while(r)) != 0) {
             rt_error_set(e, "the trace cannot be written: %s", strerror(rc));
             rc = -rc;
         }
@@ -149,22 +149,22 @@ static int sink_failed(int error, struct rt_error *e)
 static int pass_over(struct recording *r, struct rt_error *e)
 {
     int rc = look(r, e);
-    while (rc == 0 && !r->stretch.whole) {
+    while (rc == 0 && !r->segment.whole) {
         rc = sink_failed(wait_a_while(r), e);
         rc = rc != 0 ? rc : look(r, e);
     }
     return rc;
 }
 
-static int replay_stretch(struct recording *r, struct rt_error *e)
+static int replay_segment(struct recording *r, struct rt_error *e)
 {
     int rc = look(r, e);
     const struct memory_head *head = &r->file.head;
-    struct recording_stretch s = {
-        .whose = {head->rank, head->pid, head->tid, r->stretch.window, r->stretch.signal},
-        .known = r->stretch.whole,
-        .bytes = stretch_bytes(&r->stretch),
-        .end = r->stretch.how,
+    struct recording_segment s = {
+        .whose = {head->rank, head->pid, head->tid, r->segment.window, r->segment.signal},
+        .known = r->segment.whole,
+        .bytes = segment_bytes(&r->segment),
+        .end = r->segment.how,
     };
     r->replay.accesses = r->replay.entered = r->replay.missing_count = 0;
     if (rc == 0)
@@ -174,9 +174,9 @@ static int replay_stretch(struct recording *r, struct rt_error *e)
     rc = rc != 0 ? rc : pass_over(r, e);
     if (rc != 0)
         return rc;
-    s.known = r->stretch.whole;
-    s.bytes = stretch_bytes(&r->stretch);
-    s.end = r->stretch.how;
+    s.known = r->segment.whole;
+    s.bytes = segment_bytes(&r->segment);
+    s.end = r->segment.how;
     if (s.end == MEMORY_CLOSED && r->replay.missing_count != 0)
         s.end = ACCESSES_MISSING;
     const struct recording_sums sums = {r->replay.accesses,      r->replay.entered,
@@ -191,11 +191,11 @@ static int replay_stretch(struct recording *r, struct rt_error *e)
 static int find_next(struct recording *r, uint64_t at, bool *there, struct rt_error *e)
 {
     for (;;) {
-        int rc = stretch_file_head(&r->file, e);
+        int rc = segment_file_head(&r->file, e);
         *there = rc == 0 && at < r->file.head.closed;
         if (!*there || r->file.head.closed != MEMORY_OPEN)
             return rc;
-        rc = stretch_begins(&r->file, at, there, e);
+        rc = segment_begins(&r->file, at, there, e);
         if (rc != 0 || *there || r->over)
             return rc;
         rc = sink_failed(wait_a_while(r), e);
@@ -210,16 +210,16 @@ static int replay_all(struct recording *r, struct rt_error *e)
     bool there = false;
     int rc = find_next(r, at, &there, e);
     while (rc == 0 && there) {
-        rc = stretch_open(&r->stretch, &r->file, at, e);
+        rc = segment_open(&r->segment, &r->file, at, e);
         if (rc != 0)
             return rc;
-        bool wanted = r->stretch.window >= r->wishes->first && r->stretch.window <= r->wishes->last;
-        rc = wanted ? replay_stretch(r, e) : pass_over(r, e);
+        bool wanted = r->segment.window >= r->wishes->first && r->segment.window <= r->wishes->last;
+        rc = wanted ? replay_segment(r, e) : pass_over(r, e);
         if (rc != 0)
             return rc;
-        at = stretch_next(&r->stretch);
+        at = segment_next(&r->segment);
         there = false;
-        if (r->stretch.how != ACCESSES_OPEN)
+        if (r->segment.how != ACCESSES_OPEN)
             rc = find_next(r, at, &there, e);
     }
     if (rc != 0 || !r->wishes->follow.is)
@@ -232,7 +232,7 @@ int recording_replay(const char *path, const struct recording_skeletons *skeleto
                      struct rt_error *e)
 {
     struct recording r = {.wishes = w, .sink = sink, .over = !w->follow.is};
-    int rc = stretch_file_open(&r.file, path, e);
+    int rc = segment_file_open(&r.file, path, e);
     rc = rc != 0 ? rc : load(&r, skeletons, e);
     if (rc == 0) {
         r.replay.fs = r.file.head.fs;
@@ -243,7 +243,7 @@ int recording_replay(const char *path, const struct recording_skeletons *skeleto
         r.replay.missing = w->follow.is ? missing : NULL;
         rc = replay_all(&r, e);
     }
-    stretch_file_close(&r.file);
+    segment_file_close(&r.file);
     free(r.replay.functions);
     return rc;
 }

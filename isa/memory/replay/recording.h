@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* The facts about a segment when it begins; `known` and later fields may change until its end. */
-struct recording_stretch {
+struct recording_segment {
     struct accesses_whose whose;
     /* length and end are known; not yet, if the segment is followed while it grows */
     bool known;
@@ -26,10 +26,10 @@ struct recording_sums {
 
 /* Receives the accesses. Functions return 0, or an errno value, which ends the replay. */
 struct recording_sink {
-    int (*begin)(void *context, const struct recording_stretch *s);
+    int (*begin)(void *context, const struct recording_segment *s);
     replay_sink put;
     /* Now all of the segment is known. */
-    int (*end)(void *context, const struct recording_stretch *s, const struct recording_sums *sums);
+    int (*end)(void *context, const struct recording_segment *s, const struct recording_sums *sums);
     /* Nothing more comes for a while. */
     int (*rest)(void *context);
     void *context;

@@ -165,7 +165,7 @@ static int put(void *context, const replay_access *list, uint64_t count)
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-static const char *end_of(const struct recording_stretch *s)
+static const char *end_of(const struct recording_segment *s)
 {
     static const char *const ends[] = {
         [MEMORY_CLOSED] = "",
@@ -180,10 +180,10 @@ static const char *end_of(const struct recording_stretch *s)
     return end != NULL ? end : ", ended for a reason that this regtrace does not know";
 }
 
-static int begin(void *context, const struct recording_stretch *s)
+static int begin(void *context, const struct recording_segment *s)
 {
     struct trace_out *o = context;
-    const struct accesses_record r = marker(&s->whose, ACCESSES_STRETCH);
+    const struct accesses_record r = marker(&s->whose, ACCESSES_SEGMENT);
     int rc = make_room(o);
     if (rc != 0)
         return rc;
@@ -220,7 +220,7 @@ static int put_missing(struct trace_out *o, const struct recording_sums *sums)
     return 0;
 }
 
-static int end(void *context, const struct recording_stretch *s, const struct recording_sums *sums)
+static int end(void *context, const struct recording_segment *s, const struct recording_sums *sums)
 {
     struct trace_out *o = context;
     const struct accesses_record r = {

@@ -17,7 +17,7 @@ for line in subprocess.run(["nm", "-S", program], capture_output=True, text=True
         symbols[words[3]] = (int(words[0], 16), int(words[1], 16))
 
 threads, windows, state, bias = {}, set(), None, None
-stretches = []
+segments = []
 for line in open(replay):
     if line[0] != "#":
         state.append(line.split())
@@ -26,7 +26,7 @@ for line in open(replay):
     if head:
         windows.add((head[1], head[2]))
         state = threads.setdefault(int(head[1]), [])
-        stretches.append(re.sub(r"^, in a handler of signal \d+", "", head[4]))
+        segments.append(re.sub(r"^, in a handler of signal \d+", "", head[4]))
 
 expected, array = {}, None
 for line in open(log):
@@ -54,4 +54,4 @@ for thread, list_of_calls in sorted(expected.items()):
             sys.exit("thread %d: %d %s, %d expected, the first that differs is %d" % (thread, len(have), what, len(want), first))
     total += 2 * len(want)
     calls += len(list_of_calls)
-print("%d windows, %d calls, %d accesses, ended early: %d" % (len(windows), calls, total, sum(s != "" for s in stretches)))
+print("%d windows, %d calls, %d accesses, ended early: %d" % (len(windows), calls, total, sum(s != "" for s in segments)))

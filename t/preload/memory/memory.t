@@ -145,7 +145,7 @@ if command -v "${CXX:-c++}" >/dev/null; then
     "$REGTRACE" report "$last_trace" >reported
     like "$(cat reported)" 'Memory traces: [0-9.]* [KM]?i?B in 1 window of threads' "a report has it"
     reported=$("$REGTRACE" report -json "$last_trace" | sed -n 's/.*"memory": {"windows": 1, "bytes": \([0-9]*\), "whole": \([0-9]*\), "jumped": \([0-9]*\),.*/\1 \2 \3/p')
-    is "${reported% * *}" "$(sed -n 's/^# rank.*, \([0-9]*\) bytes.*/\1/p' said | awk '{ s += $1 } END { print s }')" "as many bytes as its stretches have"
+    is "${reported% * *}" "$(sed -n 's/^# rank.*, \([0-9]*\) bytes.*/\1/p' said | awk '{ s += $1 } END { print s }')" "as many bytes as its segments have"
     isnt "${reported#* }" "0 0" "and how the window ended: ${reported#* }"
 else
     skip "exceptions" "there is no C++ compiler"

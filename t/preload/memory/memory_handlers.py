@@ -42,7 +42,7 @@ for line in open(sys.argv[2]):
                 sys.argv.remove("-miss")
                 seen[name][offset // 8] -= 1
             if signal != expected and wrong is None:
-                wrong = "%s %d is in a stretch of signal %d" % (name, offset // 8, signal)
+                wrong = "%s %d is in a segment of signal %d" % (name, offset // 8, signal)
 
 handlers = inner = 0
 for first, last in windows:

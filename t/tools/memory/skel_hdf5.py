@@ -31,10 +31,10 @@ frame = pd.DataFrame(rows)
 assert list(frame.columns) == ["pc", "address", "bytes", "kind"]
 
 begins, ends = np.flatnonzero(kinds == ord("S")), np.flatnonzero(kinds == ord("E"))
-stretches = f["stretches"][()]
-assert len(stretches) == len(begins) == len(ends)
+segments = f["stretches"][()]
+assert len(segments) == len(begins) == len(ends)
 first = 0
-for s, b, e in zip(stretches, begins, ends):
+for s, b, e in zip(segments, begins, ends):
     words = np.frombuffer(raw[b:b + 1].tobytes()[:20], dtype="<i4,<u4,<u4,<i4,<u4")[0]
     assert tuple(words) == (s["rank"], s["pid"], s["thread"], s["window"], s["signal"])
     assert s["first"] == first and s["rows"] == e - b - 1 == raw[e]["f0"]
@@ -44,7 +44,7 @@ for s, b, e in zip(stretches, begins, ends):
 
 # One dataset for each recording: one after the other, they are all rows.
 recordings = sorted(f["recordings"], key=lambda n: [int(x) for x in re.split("[-.]", n)])
-assert len(recordings) == len(set(stretches["recording"]))
+assert len(recordings) == len(set(segments["recording"]))
 assert (np.concatenate([f["recordings"][n][()] for n in recordings]) == rows).all()
 
 # Descriptions of instructions. Each instruction that has accessed memory has a place.
@@ -61,7 +61,7 @@ for line in subprocess.run(["nm", "-S", program], capture_output=True, text=True
     words = line.split()
     if len(words) == 4 and words[2] in "tT":
         symbols[words[3]] = (int(words[0], 16), int(words[1], 16))
-addresses = sorted({int(pc - base[s["pid"], s["program"]]) for s in stretches
+addresses = sorted({int(pc - base[s["pid"], s["program"]]) for s in segments
                     for pc in np.unique(rows["pc"][s["first"]:s["first"] + s["rows"]])})
 lines = subprocess.run(["addr2line", "-e", program] + ["%x" % a for a in addresses], capture_output=True, text=True, check=True).stdout.split("\n")
 for a, line in zip(addresses, lines):
@@ -105,4 +105,4 @@ if len(sys.argv) > 4:
     other = h5py.File(sys.argv[4])
     for table in "accesses", "stretches", "images", "bases", "functions", "loops", "places":
         assert (other[table][()] == f[table][()]).all(), table
-print("%d accesses, %d stretches, %d recordings, %d instructions" % (len(rows), len(stretches), len(recordings), len(addresses)))
+print("%d accesses, %d segments, %d recordings, %d instructions" % (len(rows), len(segments), len(recordings), len(addresses)))

@@ -14,7 +14,7 @@ hdf5() { run 100 "$REGTRACE" skel replay -format hdf5 "$@"; }
 
 hdf5 -jobs 3 -o a.h5 run
 is "$status $err" "0 " "a file is made"
-like "$out" '^a.h5: 1[0-9]{6} accesses, 300 stretches of 5 recordings$' "and said what is in it"
+like "$out" '^a.h5: 1[0-9]{6} accesses, 300 segments of 5 recordings$' "and said what is in it"
 hdf5 -jobs 1 -compress 0 -o plain.h5 run
 is "$status" 0 "not compressed"
 hdf5 -compress 9 -o small.h5 run
@@ -24,7 +24,7 @@ if [ "$PYTHON" = no ]; then
 else
     "$REGTRACE" skel replay -format binary run >records
     is "$("$REGTRACE" skel analyze ./program | "$PYTHON" "$here/skel_hdf5.py" a.h5 records ./program plain.h5 2>&1 | sed 's/^[0-9]* /N /; s/[0-9]* instr/N instr/')" \
-        "N accesses, 300 stretches, 5 recordings, N instructions" "what records say"
+        "N accesses, 300 segments, 5 recordings, N instructions" "what records say"
     "$PYTHON" "$here/skel_hdf5.py" small.h5 records ./program a.h5 </dev/null >/dev/null 2>&1
     ok $? "compressed or not, by one or several at once: the same"
     # The check itself: it detects missing records.
@@ -54,7 +54,7 @@ hdf5 -o handled.h5 handled
 [ "$PYTHON" = no ] || is "$("$PYTHON" -c 'import h5py
 for s in h5py.File("handled.h5")["stretches"]:
     assert s["program"] == 0
-    print(s["signal"], s["rows"])')" "$(awk '/^# rank/ { s = 0 } /handler of signal/ { s = $NF } /^# [0-9]/ { print s, $2 }' text)" "signals, of stretches"
+    print(s["signal"], s["rows"])')" "$(awk '/^# rank/ { s = 0 } /handler of signal/ { s = $NF } /^# [0-9]/ { print s, $2 }' text)" "signals, of segments"
 is "$(awk '/handler of signal/ { print $NF }' text | sort -u | xargs)" "10 14" "handlers in handlers too"
 rm -r handled handled.h5 handlers log
 

@@ -21,7 +21,7 @@ for at in range(0, len(data), 24):
         heads += 1
     elif kind in b"SC":
         whose = struct.unpack_from("<iIIiI", data, at)
-        assert (kind == b"S") == (whose not in inside), "a stretch in itself, or none that goes on"
+        assert (kind == b"S") == (whose not in inside), "a segment in itself, or none that goes on"
         inside.setdefault(whose, 0)
         out.append("# rank %d, pid %d, thread %d, window %d" % whose[:4] + (", in a handler of signal %d" % whose[4] if whose[4] else "") +
                    (", continued" if kind == b"C" else ""))

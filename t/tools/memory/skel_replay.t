@@ -21,7 +21,7 @@ rec=$(echo run/memory/*-1.0.rec)
 "$REGTRACE" skel replay run >text
 ok $? "as text"
 like "$(wc -l <text)" '^[0-9]{5}$' "and much"
-is "$(grep -c '^# rank 0, pid [0-9]*, thread [012], window [0-9]*, [0-9]* bytes$' text)" 12 "12 stretches"
+is "$(grep -c '^# rank 0, pid [0-9]*, thread [012], window [0-9]*, [0-9]* bytes$' text)" 12 "12 segments"
 awk '/^# [0-9]/ { if ($2 != n) print "wrong:", $0, n; n = 0 } !/^#/ { n++ }' text >wrong
 is "$(cat wrong)" "" "each says how many accesses it has"
 "$REGTRACE" skel replay -format lackey run | grep -v '^#' >lackey
@@ -179,9 +179,9 @@ first=4096 # base/format/memory_recording.h: the head's page, then the buffer, w
 for cut in 0 7 3000; do
     copy && truncate -s $cut "changed/${rec#run/}" && damaged "cut off after $cut bytes" 'is no recording of memory accesses, or damaged'
 done
-copy && truncate -s $((first + 10)) "changed/${rec#run/}" && damaged "cut off in a stretch's head" 'damaged: its end is missing'
-copy && patch $first 'x' && damaged "what is no stretch" 'damaged: a stretch is missing'
-copy && patch $((first + 8)) '\377\377\377\377\377\377\377\177' && damaged "a stretch that is too long" 'damaged: a stretch is longer than the file'
+copy && truncate -s $((first + 10)) "changed/${rec#run/}" && damaged "cut off in a segment's head" 'damaged: its end is missing'
+copy && patch $first 'x' && damaged "what is no segment" 'damaged: a segment is missing'
+copy && patch $((first + 8)) '\377\377\377\377\377\377\377\177' && damaged "a segment that is too long" 'damaged: a segment is longer than the file'
 copy && patch $((first + 64)) '\011' && damaged "no token" 'has what is no token at its byte 0'
 copy && patch $((first + 64)) '\001\377\377\000\000' && damaged "no such function" 'enters function 65535, which no skeleton has'
 copy && patch $((first + 8)) '\007\000\000\000\000\000\000\000' && damaged "ends within a value" 'ends within a value'
@@ -204,11 +204,11 @@ same() {
     is "$status $(cksum <<<"$out")" "0 $(cksum <text)" "$1"
 }
 moved 0 0 && same "a log in the file"
-moved 70 0 && same "a stretch in the file, and in the buffer"
+moved 70 0 && same "a segment in the file, and in the buffer"
 moved 5000 0 && same "some of them in the file"
 moved 0 1 && same "a buffer to be passed over"
-moved 0 0 && truncate -s -1 "changed/${rec#run/}" && damaged "cut off in the last stretch" 'damaged: its end is missing'
-copy && patch 32 '\377\377\377\377\377\377\377\377' && same "killed as a stretch had just been closed"
+moved 0 0 && truncate -s -1 "changed/${rec#run/}" && damaged "cut off in the last segment" 'damaged: its end is missing'
+copy && patch 32 '\377\377\377\377\377\377\377\377' && same "killed as a segment had just been closed"
 # Calls that nest without end, written as tokens. Alarms at work and rows make the recording hold
 # tokens for their entries.
 number_of() { sed -n "s/^ENTRY(\([0-9]*\),.*\"$1\".*/\1/p" changed/memory/*.c; }

@@ -204,7 +204,7 @@ cp -r run changed
 printf 'x' | dd of="changed/${rec#run/}" bs=1 seek=4096 conv=notrunc status=none
 stats changed
 is "$status $out" "1 " "a damaged recording: nothing"
-like "$err" 'damaged: a stretch is missing' "it is named"
+like "$err" 'damaged: a segment is missing' "it is named"
 like "$err" 'no statistics; -rank, -thread and -window leave out' "and the remedy"
 stats -thread 0 changed
 is "$status" 0 "the others"

@@ -309,7 +309,7 @@ if [ "$(uname -m)" = x86_64 ] && REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet
 with open(sys.argv[1], "r+b") as f:
     f.seek(4096); f.write(b"damage")' "$plain"
     run 60 "$REGTRACE" split -o broken memory-plain
-    like "$status $err" '^1 .*memory-plain/memory/.*rec is damaged: a stretch is missing' 'a damaged recording is named'
+    like "$status $err" '^1 .*memory-plain/memory/.*rec is damaged: a segment is missing' 'a damaged recording is named'
 else
     skip 'memory accesses' "$(cat traced.err)"
 fi

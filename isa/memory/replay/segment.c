@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads segments of a recording by pread(2) instead of mapping it: a file may become shorter while
  * it is read, and grows while it is followed. */
-#include "isa/memory/replay/stretch.h"
+#include "isa/memory/replay/segment.h"
 
 #include "base/format/accesses.h"
 
@@ -11,15 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ATTEMPTS = 1000, HEAD = sizeof(struct memory_stretch) };
+enum { ATTEMPTS = 1000, HEAD = sizeof(struct memory_segment) };
 
-int stretch_file_damaged(const struct stretch_file *f, const char *what, struct rt_error *e)
+int segment_file_damaged(const struct segment_file *f, const char *what, struct rt_error *e)
 {
     rt_error_set(e, "%s is damaged: %s", f->path, what);
     return -EINVAL;
 }
 
-static int get(const struct stretch_file *f, void *to, size_t n, uint64_t at, struct rt_error *e)
+static int get(const struct segment_file *f, void *to, size_t n, uint64_t at, struct rt_error *e)
 {
     uint8_t *p = to;
     while (n > 0) {
@@ -32,7 +32,7 @@ static int get(const struct stretch_file *f, void *to, size_t n, uint64_t at, st
             return rc;
         }
         if (done == 0)
-            return stretch_file_damaged(f, "its end is missing", e);
+            return segment_file_damaged(f, "its end is missing", e);
         p += done;
         at += (uint64_t)done;
         n -= (size_t)done;
@@ -42,31 +42,31 @@ static int get(const struct stretch_file *f, void *to, size_t n, uint64_t at, st
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-int stretch_file_head(struct stretch_file *f, struct rt_error *e)
+int segment_file_head(struct segment_file *f, struct rt_error *e)
 {
     int rc = get(f, &f->head, sizeof f->head, 0, e);
     if (rc == -EINVAL ||
         (rc == 0 && (memcmp(f->head.magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) != 0 ||
                      f->head.image_count > MEMORY_IMAGES)))
-        return stretch_file_damaged(f, "it is no recording of memory accesses", e);
+        return segment_file_damaged(f, "it is no recording of memory accesses", e);
     return rc;
 }
 
-int stretch_file_open(struct stretch_file *f, const char *path, struct rt_error *e)
+int segment_file_open(struct segment_file *f, const char *path, struct rt_error *e)
 {
     uint8_t last;
-    *f = (struct stretch_file){.path = path};
+    *f = (struct segment_file){.path = path};
     f->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (f->fd < 0) {
         int rc = -errno;
         rt_error_set(e, "%s cannot be read: %s", path, strerror(-rc));
         return rc;
     }
-    int rc = stretch_file_head(f, e);
+    int rc = segment_file_head(f, e);
     return rc != 0 ? rc : get(f, &last, 1, MEMORY_LOG - 1, e);
 }
 
-void stretch_file_close(struct stretch_file *f)
+void segment_file_close(struct segment_file *f)
 {
     if (f->fd >= 0)
         (void)close(f->fd);
@@ -75,13 +75,13 @@ void stretch_file_close(struct stretch_file *f)
 
 /* --- the log ---------------------------------------------------------------------------------- */
 
-static int get_tail(const struct stretch_file *f, uint64_t *tail, struct rt_error *e)
+static int get_tail(const struct segment_file *f, uint64_t *tail, struct rt_error *e)
 {
     return get(f, tail, sizeof *tail, offsetof(struct memory_head, tail), e);
 }
 
 /* Reads the part of the log that is in the buffer, from `at` on; zeros follow. */
-static int get_buffer(const struct stretch_file *f, uint64_t tail, uint8_t *to, size_t n,
+static int get_buffer(const struct segment_file *f, uint64_t tail, uint8_t *to, size_t n,
                       uint64_t at, struct rt_error *e)
 {
     size_t there = (tail & MEMORY_MOVED) != 0 || at >= MEMORY_BUFFER ? 0
@@ -93,7 +93,7 @@ static int get_buffer(const struct stretch_file *f, uint64_t tail, uint8_t *to, 
 
 /* Reads bytes of the log from the file or the buffer. If they were moved meanwhile, reads them
  * again. */
-static int get_log(const struct stretch_file *f, void *to, size_t n, uint64_t at,
+static int get_log(const struct segment_file *f, void *to, size_t n, uint64_t at,
                    struct rt_error *e)
 {
     for (int k = 0; k < ATTEMPTS; k++) {
@@ -109,11 +109,11 @@ static int get_log(const struct stretch_file *f, void *to, size_t n, uint64_t at
         if (rc != 0 || again == tail)
             return rc;
     }
-    return stretch_file_damaged(f, "it changes all the time", e);
+    return segment_file_damaged(f, "it changes all the time", e);
 }
 
 /* Finds the end of a log that its process has left: the last byte of the buffer that is not 0. */
-static int find_end(const struct stretch_file *f, uint64_t *end, struct rt_error *e)
+static int find_end(const struct segment_file *f, uint64_t *end, struct rt_error *e)
 {
     uint8_t *buffer = malloc(MEMORY_BUFFER);
     uint64_t tail = 0, again = MEMORY_OPEN;
@@ -135,15 +135,15 @@ static int find_end(const struct stretch_file *f, uint64_t *end, struct rt_error
 
 /* --- a segment -------------------------------------------------------------------------------- */
 
-static int get_stretch(const struct stretch *s, struct memory_stretch *out, struct rt_error *e)
+static int get_segment(const struct segment *s, struct memory_segment *out, struct rt_error *e)
 {
     int rc = get_log(s->file, out, sizeof *out, s->place, e);
-    return rc == -EINVAL || (rc == 0 && out->magic != MEMORY_STRETCH_MAGIC)
-               ? stretch_file_damaged(s->file, "a stretch is missing", e)
+    return rc == -EINVAL || (rc == 0 && out->magic != MEMORY_SEGMENT_MAGIC)
+               ? segment_file_damaged(s->file, "a segment is missing", e)
                : rc;
 }
 
-int stretch_begins(const struct stretch_file *f, uint64_t place, bool *there, struct rt_error *e)
+int segment_begins(const struct segment_file *f, uint64_t place, bool *there, struct rt_error *e)
 {
     uint32_t magic = 0;
     int rc = get_log(f, &magic, sizeof magic, place, e);
@@ -151,41 +151,41 @@ int stretch_begins(const struct stretch_file *f, uint64_t place, bool *there, st
     return rc;
 }
 
-int stretch_open(struct stretch *s, struct stretch_file *f, uint64_t place, struct rt_error *e)
+int segment_open(struct segment *s, struct segment_file *f, uint64_t place, struct rt_error *e)
 {
-    struct memory_stretch head;
-    *s = (struct stretch){.file = f, .place = place};
-    int rc = get_stretch(s, &head, e);
+    struct memory_segment head;
+    *s = (struct segment){.file = f, .place = place};
+    int rc = get_segment(s, &head, e);
     s->at = s->end = place + HEAD;
     s->window = rc == 0 ? head.window : 0;
     s->signal = rc == 0 ? head.signal : 0;
     return rc;
 }
 
-static int close_it(struct stretch *s, const struct memory_stretch *head, struct rt_error *e)
+static int close_it(struct segment *s, const struct memory_segment *head, struct rt_error *e)
 {
     uint64_t tail;
     int rc = get_tail(s->file, &tail, e);
     uint64_t most = (tail & ~MEMORY_MOVED) + MEMORY_BUFFER - s->place - HEAD;
     if (rc == 0 && (head->bytes > most || head->bytes > INT64_MAX))
-        return stretch_file_damaged(s->file, "a stretch is longer than the file", e);
+        return segment_file_damaged(s->file, "a segment is longer than the file", e);
     s->end = s->place + HEAD + head->bytes;
     s->whole = rc == 0;
     s->how = head->end;
     return rc;
 }
 
-int stretch_look(struct stretch *s, bool grows, struct rt_error *e)
+int segment_look(struct segment *s, bool grows, struct rt_error *e)
 {
-    struct memory_stretch head;
+    struct memory_segment head;
     uint64_t end = 0;
-    int rc = get_stretch(s, &head, e);
+    int rc = get_segment(s, &head, e);
     if (rc != 0 || s->whole)
         return rc;
     if (head.bytes == MEMORY_OPEN) {
         rc = grows ? get_tail(s->file, &end, e) : find_end(s->file, &end, e);
         /* The segment may have been closed just now, and others begun. */
-        rc = rc != 0 ? rc : get_stretch(s, &head, e);
+        rc = rc != 0 ? rc : get_segment(s, &head, e);
     }
     if (rc != 0 || head.bytes != MEMORY_OPEN)
         return rc != 0 ? rc : close_it(s, &head, e);
@@ -197,7 +197,7 @@ int stretch_look(struct stretch *s, bool grows, struct rt_error *e)
     return 0;
 }
 
-int stretch_read(struct stretch *s, uint8_t *to, size_t room, size_t *got, struct rt_error *e)
+int segment_read(struct segment *s, uint8_t *to, size_t room, size_t *got, struct rt_error *e)
 {
     bool whole = s->whole;
     *got = s->at >= s->end ? 0 : s->end - s->at < room ? (size_t)(s->end - s->at) : room;
@@ -205,19 +205,19 @@ int stretch_read(struct stretch *s, uint8_t *to, size_t room, size_t *got, struc
     /* The segment may have been closed while we read; check again that these bytes are still
      * ours. */
     if (rc == 0 && !whole && *got != 0)
-        rc = stretch_look(s, true, e);
+        rc = segment_look(s, true, e);
     if (rc == 0 && !whole && s->whole && s->end < s->at + *got)
-        return stretch_read(s, to, room, got, e);
+        return segment_read(s, to, room, got, e);
     s->at += *got;
     return rc;
 }
 
-uint64_t stretch_bytes(const struct stretch *s)
+uint64_t segment_bytes(const struct segment *s)
 {
     return s->end - s->place - HEAD;
 }
 
-uint64_t stretch_next(const struct stretch *s)
+uint64_t segment_next(const struct segment *s)
 {
     return (s->end + HEAD - 1) & ~(uint64_t)(HEAD - 1);
 }
