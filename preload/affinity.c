@@ -64,7 +64,7 @@ void affinity_list(char *text, size_t room)
 
 static void emit(struct recorder_thread *t, struct preload_thread *pt, uint64_t hash)
 {
-    const struct affinity_mask *m = &pt->asked_affinity;
+    const struct affinity_mask *m = &pt->affinity.asked;
     uint32_t count = 0, first = 0;
     for (uint32_t i = m->used; i-- > 0;)
         for (uint64_t word = m->words[i]; word != 0; word &= word - 1)
@@ -78,7 +78,7 @@ static void emit(struct recorder_thread *t, struct preload_thread *pt, uint64_t 
                              hash, NULL, 0);
     if (t->dropped > dropped)
         return;
-    pt->affinity = hash;
+    pt->affinity.told = hash;
     if (t->row != NULL)
         t->row->affinities++;
 }
@@ -86,17 +86,17 @@ static void emit(struct recorder_thread *t, struct preload_thread *pt, uint64_t 
 void affinity_forked(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;
-    pt->affinity = 0;
+    pt->affinity.told = 0;
 }
 
 void affinity_tell(struct recorder_thread *t, struct preload_thread *pt)
 {
-    ask(&pt->asked_affinity);
-    if (pt->asked_affinity.used == 0)
+    ask(&pt->affinity.asked);
+    if (pt->affinity.asked.used == 0)
         return;
-    uint64_t hash = hash_of(&pt->asked_affinity);
-    if (pt->affinity == 0 && hash == begun_hash)
-        pt->affinity = hash;
-    else if (hash != pt->affinity)
+    uint64_t hash = hash_of(&pt->affinity.asked);
+    if (pt->affinity.told == 0 && hash == begun_hash)
+        pt->affinity.told = hash;
+    else if (hash != pt->affinity.told)
         emit(t, pt, hash);
 }

@@ -25,7 +25,7 @@ void affinity_forked(struct recorder_thread *t, struct preload_thread *pt);
 /* Does the same, unless this thread has asked before. */
 static inline void affinity_tell_first(struct recorder_thread *t, struct preload_thread *pt)
 {
-    if (pt->affinity == 0)
+    if (pt->affinity.told == 0)
         affinity_tell(t, pt);
 }
 

@@ -32,7 +32,7 @@ static void leave_parents_stream(const struct preload_thread *pt)
     if (recorder_stream.base == NULL)
         return;
     stream_close(&parents);
-    if (pt == NULL || pt->region_depth == 0 ||
+    if (pt == NULL || pt->regions.depth == 0 ||
         mprotect(recorder_stream.base, recorder_stream.bytes, PROT_READ) != 0) {
         stream_close(&recorder_stream);
         return;
@@ -44,11 +44,11 @@ static void leave_parents_stream(const struct preload_thread *pt)
 void process_adopt_regions(struct preload_thread *pt)
 {
     enum { FIRST_NAME = 2 }; /* lower ids: no name, and the name in a full table */
-    for (uint32_t i = 0; parents.base != NULL && i < pt->region_depth && i < THREAD_REGION_DEPTH;
+    for (uint32_t i = 0; parents.base != NULL && i < pt->regions.depth && i < THREAD_REGION_DEPTH;
          i++) {
-        const char *name = stream_string_text(&parents, pt->regions[i]);
-        if (pt->regions[i] >= FIRST_NAME)
-            pt->regions[i] = stream_string_id(&recorder_stream, name != NULL ? name : "?");
+        const char *name = stream_string_text(&parents, pt->regions.ids[i]);
+        if (pt->regions.ids[i] >= FIRST_NAME)
+            pt->regions.ids[i] = stream_string_id(&recorder_stream, name != NULL ? name : "?");
     }
     stream_close(&parents);
 }

@@ -58,41 +58,72 @@ struct thread_sampler {
     struct pace pace;
     bool runs;
 };
+struct thread_sampling {
+    struct thread_sampler samplers[SAMPLE_KINDS];
+    bool held;
+};
 struct values_thread;
 
-/* Each thread has one mapping: this struct, then the memory of the automaton, the deadlines, the
- * lists of the probes, and the timers. */
+/* Counters of events. */
+struct thread_counters {
+    struct pmu_counters running;
+    struct pmu_reading opened[PMU_COUNTERS]; /* when the window opened */
+    struct pmu_reading called[PMU_COUNTERS]; /* when the outermost MPI call began */
+    int32_t called_window;                   /* window of `called`; STREAM_NO_WINDOW: none */
+    struct pmu_reading reset[PMU_COUNTERS];  /* at the last stats-reset */
+};
+
+struct thread_affinity {
+    uint64_t told; /* hash of the processors last reported; 0: it has not asked yet */
+    struct affinity_mask asked;
+};
+
+/* Named regions that are open, by string id. */
+struct thread_regions {
+    uint32_t depth, ids[THREAD_REGION_DEPTH];
+};
+
+/* Functions that are active, in a program compiled with -finstrument-functions. */
+struct thread_functions {
+    uint32_t depth;
+    /* Functions beyond `open`, up to this depth, were entered before the window opened. */
+    uint32_t unseen;
+    struct open_function open[THREAD_FUNCTION_DEPTH];
+};
+
+struct thread_timers {
+    uint32_t count;                /* number of chains if one has a timeout, else 0 */
+    struct thread_timer *of_chain; /* by chain */
+};
+
+/* What the thread knows of broadcast windows. */
+struct thread_broadcast {
+    uint32_t closes_seen; /* closes (struct windows) that it has followed */
+    uint32_t last;        /* last window that it was in, or stayed out of; 0: none */
+    uint32_t left;        /* open window that it has left; 0: none */
+};
+
+/* The state of a thread: that of its window, and that of each part. Each thread has one mapping:
+ * this struct, the memory of the automaton, and the rooms of the parts (preload/window/parts.h). */
 #define THREAD_READABLE_PAGES 8u
 #define TEXT_PAGE ((uintptr_t)4096)
 
 struct preload_thread {
     size_t bytes;
-    uint32_t closes_seen; /* broadcast closes (struct windows) that it has followed */
-    uint32_t bcast_seen;  /* last broadcast window that it was in, or stayed out of; 0: none */
-    uint32_t left_number; /* open broadcast window that it has left; 0: none */
-    uint8_t kind;         /* enum window_kind of the open window */
-    bool was_recording;   /* it was recording at the fork or the exec */
-    bool fired;           /* an alarm has fired here since triggers_after_hit() last looked */
-    uint32_t asked;       /* interactive alarms that have fired in this thread */
+    struct thread_broadcast broadcast;
+    uint8_t kind;       /* enum window_kind of the open window */
+    bool was_recording; /* it was recording at the fork or the exec */
+    bool fired;         /* an alarm has fired here since triggers_after_hit() last looked */
+    uint32_t asked;     /* interactive alarms that have fired in this thread */
     uintptr_t readable[THREAD_READABLE_PAGES]; /* readable pages, by text_look(): number plus 1 */
-    uint64_t affinity; /* hash of the processors last reported; 0: it has not asked yet */
-    struct affinity_mask asked_affinity;
-    uint32_t region_depth, function_depth;
-    /* Functions beyond `functions`, up to this depth, were entered before the window opened. */
-    uint32_t function_unseen;
-    uint32_t regions[THREAD_REGION_DEPTH];
-    struct open_function functions[THREAD_FUNCTION_DEPTH];
-    uint32_t timer_count;        /* number of chains if one has a timeout, else 0 */
-    struct thread_timer *timers; /* by chain */
+    struct thread_affinity affinity;
+    struct thread_regions regions;
+    struct thread_functions functions;
+    struct thread_timers timers;
     struct counting counting;
-    struct thread_sampler samplers[SAMPLE_KINDS];
+    struct thread_sampling sampling;
     struct values_thread *values; /* NULL: no value was captured yet */
-    struct pmu_counters counters;
-    struct pmu_reading counted[PMU_COUNTERS]; /* counters when the window opened */
-    struct pmu_reading called[PMU_COUNTERS];  /* counters when the outermost MPI call began */
-    int32_t called_window;                    /* window of `called`; STREAM_NO_WINDOW: none */
-    struct pmu_reading reset[PMU_COUNTERS];   /* counters at the last stats-reset */
-    bool sampling_held;
+    struct thread_counters counters;
     struct ctl_thread *automaton; /* NULL: the thread is counted but not attached yet */
     void *automaton_memory;
 };

@@ -49,13 +49,13 @@ void counters_ready(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;
     static _Atomic bool said;
-    if (set.count == 0 || pt->counters.count != 0)
+    if (set.count == 0 || pt->counters.running.count != 0)
         return;
-    if (pmu_counters_begin(&pt->counters, &set) != 0 && !atomic_exchange(&said, true))
+    if (pmu_counters_begin(&pt->counters.running, &set) != 0 && !atomic_exchange(&said, true))
         log_line(LOG_ERROR, "a thread has not all its counters of REGTRACE_EVENTS: those that are "
                             "missing read 0 (out of file descriptors, or of counters?)");
-    pt->called_window = STREAM_NO_WINDOW;
-    pmu_counters_read(&pt->counters, pt->reset);
+    pt->counters.called_window = STREAM_NO_WINDOW;
+    pmu_counters_read(&pt->counters.running, pt->counters.reset);
 }
 
 /* Records for each counter what it has counted since `from`. */
@@ -64,7 +64,7 @@ static void emit(struct recorder_thread *t, const struct preload_thread *pt, uin
 {
     for (unsigned i = 0; i < set.count; i++) {
         uint32_t per_mille;
-        uint64_t n = pmu_counters_between(&set, &pt->counters, i, from, now, &per_mille);
+        uint64_t n = pmu_counters_between(&set, &pt->counters.running, i, from, now, &per_mille);
         (void)recorder_emit(
             t, code,
             EVENT_PUT(EV_COUNTER, event, stream_string_id(&recorder_stream, set.name[i])) |
@@ -77,32 +77,32 @@ void counters_opened(struct recorder_thread *t, struct preload_thread *pt)
 {
     if (set.count == 0)
         return;
-    pmu_counters_read(&pt->counters, pt->counted);
+    pmu_counters_read(&pt->counters.running, pt->counters.opened);
     if (process.options.number[OPT_events_mpi] != 0)
         t->counted |= RECORDER_COUNTED_CALLS;
 }
 
 void counters_again(const struct recorder_thread *t, struct preload_thread *pt)
 {
-    if (pt->counters.count == 0)
+    if (pt->counters.running.count == 0)
         return;
-    pmu_counters_read(&pt->counters, pt->reset);
+    pmu_counters_read(&pt->counters.running, pt->counters.reset);
     if (t->recording != 0)
-        memcpy(pt->counted, pt->reset, sizeof pt->counted);
+        memcpy(pt->counters.opened, pt->counters.reset, sizeof pt->counters.opened);
 }
 
 void counters_closes(struct recorder_thread *t, struct preload_thread *pt)
 {
     struct pmu_reading now[PMU_COUNTERS];
-    if (pt->counters.count == 0)
+    if (pt->counters.running.count == 0)
         return;
-    pmu_counters_read(&pt->counters, now);
-    emit(t, pt, EV_COUNTER, pt->counted, now);
+    pmu_counters_read(&pt->counters.running, now);
+    emit(t, pt, EV_COUNTER, pt->counters.opened, now);
 }
 
 void counters_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
-    pmu_counters_end(&pt->counters);
+    pmu_counters_end(&pt->counters.running);
     t->counted &= ~RECORDER_COUNTED_CALLS;
 }
 
@@ -110,8 +110,8 @@ void counters_call_begin(struct recorder_thread *t)
 {
     struct preload_thread *pt = t->window_state;
     uint64_t mask = sys_block_signals();
-    pt->called_window = t->window;
-    pmu_counters_read(&pt->counters, pt->called);
+    pt->counters.called_window = t->window;
+    pmu_counters_read(&pt->counters.running, pt->counters.called);
     sys_restore_signals(mask);
 }
 
@@ -121,11 +121,11 @@ void counters_call_end(struct recorder_thread *t)
     struct pmu_reading now[PMU_COUNTERS];
     struct preload_thread *pt = t->window_state;
     uint64_t mask = sys_block_signals();
-    if (t->recording != 0 && pt->called_window == t->window) {
-        pmu_counters_read(&pt->counters, now);
-        emit(t, pt, EV_MPI_COUNTER, pt->called, now);
+    if (t->recording != 0 && pt->counters.called_window == t->window) {
+        pmu_counters_read(&pt->counters.running, now);
+        emit(t, pt, EV_MPI_COUNTER, pt->counters.called, now);
     }
-    pt->called_window = STREAM_NO_WINDOW;
+    pt->counters.called_window = STREAM_NO_WINDOW;
     sys_restore_signals(mask);
 }
 
@@ -138,10 +138,10 @@ void counters_stats(struct recorder_thread *t, uint32_t code, uint32_t alarm, ui
         return;
     uint64_t mask = sys_block_signals();
     counters_ready(t, pt);
-    pmu_counters_read(&pt->counters, now);
+    pmu_counters_read(&pt->counters.running, now);
     if (code != EV_STATS_RESET)
-        emit(t, pt, EV_STATS_COUNTER, pt->reset, now);
+        emit(t, pt, EV_STATS_COUNTER, pt->counters.reset, now);
     if (code != EV_STATS_EMIT)
-        memcpy(pt->reset, now, sizeof now);
+        memcpy(pt->counters.reset, now, sizeof now);
     sys_restore_signals(mask);
 }

@@ -50,7 +50,7 @@ int sampling_prepare(struct rt_error *e)
 static void make_sampler(struct preload_thread *pt, enum sample_kind kind, uint32_t kernel_tid)
 {
     static _Atomic bool said;
-    struct pmu_sampler *s = &pt->samplers[kind].sampler;
+    struct pmu_sampler *s = &pt->sampling.samplers[kind].sampler;
     if (s->made)
         return;
     if (pmu_sampler_begin(s, spec_of(kind), process.internal_signal,
@@ -86,10 +86,10 @@ static void run(struct thread_sampler *s, bool on)
 static void settle(struct preload_thread *pt, bool in_window, uint32_t kernel_tid)
 {
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++) {
-        bool on = is_wanted(k, in_window) && !pt->sampling_held && process.internal_signal != 0;
+        bool on = is_wanted(k, in_window) && !pt->sampling.held && process.internal_signal != 0;
         if (on)
             make_sampler(pt, k, kernel_tid);
-        run(&pt->samplers[k], on);
+        run(&pt->sampling.samplers[k], on);
     }
 }
 
@@ -111,7 +111,7 @@ void sampling_closes(struct recorder_thread *t, struct preload_thread *pt)
     (void)t;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
         if (!is_wanted(k, false))
-            run(&pt->samplers[k], false);
+            run(&pt->sampling.samplers[k], false);
 }
 
 /* A thread may have begun in a window. Threads that MPI makes are not sampled in gaps. */
@@ -125,24 +125,24 @@ void sampling_hold(struct preload_thread *pt, bool held)
 {
     if (pt == NULL)
         return;
-    pt->sampling_held = held;
+    pt->sampling.held = held;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
-        run(&pt->samplers[k], !held && is_wanted(k, recorder_self.recording != 0));
+        run(&pt->sampling.samplers[k], !held && is_wanted(k, recorder_self.recording != 0));
 }
 
 void sampling_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
-        pmu_sampler_end(&pt->samplers[k].sampler);
+        pmu_sampler_end(&pt->sampling.samplers[k].sampler);
 }
 
 void sampling_forked(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++) {
-        pmu_sampler_forked(&pt->samplers[k].sampler);
-        pt->samplers[k].runs = false;
+        pmu_sampler_forked(&pt->sampling.samplers[k].sampler);
+        pt->sampling.samplers[k].runs = false;
     }
 }
 
@@ -165,7 +165,7 @@ static bool is_of(enum sample_kind kind, const struct pmu_sampler *s, const sigi
 static enum sample_kind kind_of(const struct preload_thread *pt, const siginfo_t *info)
 {
     enum sample_kind k = 0;
-    while (k < SAMPLE_KINDS && (pt == NULL || !is_of(k, &pt->samplers[k].sampler, info)))
+    while (k < SAMPLE_KINDS && (pt == NULL || !is_of(k, &pt->sampling.samplers[k].sampler, info)))
         k++;
     return k;
 }
@@ -238,7 +238,7 @@ static void record_place(struct recorder_thread *t, uint32_t weight, const void 
 
 static void again(struct preload_thread *pt, enum sample_kind kind)
 {
-    struct thread_sampler *s = &pt->samplers[kind];
+    struct thread_sampler *s = &pt->sampling.samplers[kind];
     if (!s->runs)
         return;
     pace_end(&s->pace, &s->sampler);
@@ -255,12 +255,12 @@ void sampling_values_end(struct preload_thread *pt)
 void sampling_values_waited(uint64_t ticks)
 {
     struct preload_thread *pt = recorder_self.window_state;
-    pace_exclude(&pt->samplers[SAMPLE_VALUES].pace, ticks);
+    pace_exclude(&pt->sampling.samplers[SAMPLE_VALUES].pace, ticks);
 }
 
 void sampling_values_halt(struct preload_thread *pt)
 {
-    pmu_sampler_halt(&pt->samplers[SAMPLE_VALUES].sampler);
+    pmu_sampler_halt(&pt->sampling.samplers[SAMPLE_VALUES].sampler);
 }
 
 /* Takes a sample. Returns true if it goes on after the handler: then sampling_values_end() will
@@ -269,15 +269,16 @@ static bool hit(struct preload_thread *pt, enum sample_kind kind, const siginfo_
                 const void *context)
 {
     struct recorder_thread *t = &recorder_self;
-    struct pmu_sampler *s = &pt->samplers[kind].sampler;
+    struct pmu_sampler *s = &pt->sampling.samplers[kind].sampler;
     pmu_sampler_overflowed(s);
-    pace_begin(&pt->samplers[kind].pace);
+    pace_begin(&pt->sampling.samplers[kind].pace);
     bool in_window = recorder_active(t) != 0;
     if (!is_wanted(kind, in_window))
         return false;
     if (!in_window)
         images_record(t);
-    uint32_t weight = pace_weight(&pt->samplers[kind].pace, s, pmu_sampler_weight(s, info));
+    uint32_t weight =
+        pace_weight(&pt->sampling.samplers[kind].pace, s, pmu_sampler_weight(s, info));
     pmu_sampler_vary(s);
     if (kind == SAMPLE_VALUES)
         return values_hit(pt, context, weight);
@@ -300,8 +301,9 @@ void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const v
     if (!recorder_is_on() && thread_self() == NULL)
         return;
     for (enum sample_kind k = 0; k < SAMPLE_KINDS; k++)
-        if (pt->samplers[k].runs && !spec_of(k)->by_time) {
-            pmu_sampler_careful(&pt->samplers[k].sampler); /* this one signal may stand for many */
+        if (pt->sampling.samplers[k].runs && !spec_of(k)->by_time) {
+            pmu_sampler_careful(
+                &pt->sampling.samplers[k].sampler); /* this one signal may stand for many */
             if (!hit(pt, k, info, context))
                 again(pt, k);
         }

@@ -151,7 +151,7 @@ bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
     struct values_thread *v = values_state(pt);
     if (v == NULL)
         return false;
-    uint64_t factor = pt->samplers[SAMPLE_VALUES].sampler.factor;
+    uint64_t factor = pt->sampling.samplers[SAMPLE_VALUES].sampler.factor;
     v->skipped = weight - (uint32_t)((weight + factor - 1) / factor);
     reset(v);
     take_registers(v, uc);

@@ -9,7 +9,7 @@ static const uint32_t cut = (uint32_t)EVENT_FLAG_CUT << 24;
 
 static uint32_t open_regions(const struct preload_thread *pt)
 {
-    return pt->region_depth < THREAD_REGION_DEPTH ? pt->region_depth : THREAD_REGION_DEPTH;
+    return pt->regions.depth < THREAD_REGION_DEPTH ? pt->regions.depth : THREAD_REGION_DEPTH;
 }
 
 /* Functions of a program compiled with -finstrument-functions; 0: the run does not record them. */
@@ -17,17 +17,18 @@ static uint32_t open_functions(const struct preload_thread *pt)
 {
     if (process.options.number[OPT_functions] != OPTION_FUNCTIONS_COMPILED)
         return 0;
-    return pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
+    return pt->functions.depth < THREAD_FUNCTION_DEPTH ? pt->functions.depth
+                                                       : THREAD_FUNCTION_DEPTH;
 }
 
 void cuts_enter(struct recorder_thread *t, struct preload_thread *pt)
 {
     uint32_t regions = open_regions(pt), functions = open_functions(pt);
-    pt->function_unseen = pt->function_depth > THREAD_FUNCTION_DEPTH ? pt->function_depth : 0;
+    pt->functions.unseen = pt->functions.depth > THREAD_FUNCTION_DEPTH ? pt->functions.depth : 0;
     for (uint32_t i = 0; i < regions; i++)
-        (void)recorder_emit(t, EV_REGION_BEGIN | cut, pt->regions[i], 0);
+        (void)recorder_emit(t, EV_REGION_BEGIN | cut, pt->regions.ids[i], 0);
     for (uint32_t i = 0; i < functions; i++)
-        (void)recorder_emit(t, EV_FUNCTION_ENTER | cut, pt->functions[i].address, 0);
+        (void)recorder_emit(t, EV_FUNCTION_ENTER | cut, pt->functions.open[i].address, 0);
     probe_functions_cut(t, true);
     mpi_cut_enters(t);
 }
@@ -37,7 +38,7 @@ void cuts_leave(struct recorder_thread *t, struct preload_thread *pt)
     mpi_cut_leaves(t);
     probe_functions_cut(t, false);
     for (uint32_t i = open_functions(pt); i-- > 0;)
-        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, pt->functions[i].address, 0);
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, pt->functions.open[i].address, 0);
     for (uint32_t i = open_regions(pt); i-- > 0;)
-        (void)recorder_emit(t, EV_REGION_END | cut, pt->regions[i], 0);
+        (void)recorder_emit(t, EV_REGION_END | cut, pt->regions.ids[i], 0);
 }

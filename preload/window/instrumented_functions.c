@@ -140,9 +140,9 @@ static void hit(struct preload_thread *pt, const uint16_t *alarms, unsigned n, u
 static bool is_active(const struct preload_thread *pt, uintptr_t address)
 {
     uint32_t n =
-        pt->function_depth < THREAD_FUNCTION_DEPTH ? pt->function_depth : THREAD_FUNCTION_DEPTH;
+        pt->functions.depth < THREAD_FUNCTION_DEPTH ? pt->functions.depth : THREAD_FUNCTION_DEPTH;
     for (uint32_t i = 0; i < n; i++)
-        if (pt->functions[i].address == address)
+        if (pt->functions.open[i].address == address)
             return true;
     return false;
 }
@@ -150,7 +150,7 @@ static bool is_active(const struct preload_thread *pt, uintptr_t address)
 /* The top entry ends. Its exit alarms fire if no outer instance of the function is active. */
 static void pop(struct recorder_thread *t, struct preload_thread *pt)
 {
-    struct open_function top = pt->functions[--pt->function_depth];
+    struct open_function top = pt->functions.open[--pt->functions.depth];
     if (events_wanted && recorder_active(t))
         (void)recorder_emit(t, EV_FUNCTION_LEAVE, top.address, 0);
     struct named_function *f = wanted ? look_up(top.address) : NULL;
@@ -162,18 +162,18 @@ static void pop(struct recorder_thread *t, struct preload_thread *pt)
  * the address that the hook gives. */
 static void leave_deep(struct recorder_thread *t, struct preload_thread *pt, uintptr_t function)
 {
-    if (events_wanted && pt->function_depth > pt->function_unseen && recorder_active(t))
+    if (events_wanted && pt->functions.depth > pt->functions.unseen && recorder_active(t))
         (void)recorder_emit(t, EV_FUNCTION_LEAVE, function, 0);
-    pt->function_depth--;
-    if (pt->function_unseen > pt->function_depth)
-        pt->function_unseen = pt->function_depth;
+    pt->functions.depth--;
+    if (pt->functions.unseen > pt->functions.depth)
+        pt->functions.unseen = pt->functions.depth;
 }
 
 /* Pops frames below `stack` (the stack grows down): a longjmp has skipped them. */
 static void drop_dead(struct recorder_thread *t, struct preload_thread *pt, uintptr_t stack)
 {
-    while (pt->function_depth > 0 && pt->function_depth <= THREAD_FUNCTION_DEPTH &&
-           pt->functions[pt->function_depth - 1].stack < stack)
+    while (pt->functions.depth > 0 && pt->functions.depth <= THREAD_FUNCTION_DEPTH &&
+           pt->functions.open[pt->functions.depth - 1].stack < stack)
         pop(t, pt);
 }
 
@@ -204,17 +204,18 @@ void trigger_function(uintptr_t function, uintptr_t call_site, bool enter)
         if (f != NULL)
             hit(pt, f->enter, f->enter_count, function);
         bool record = events_wanted && recorder_active(t);
-        if (pt->function_depth < THREAD_FUNCTION_DEPTH)
-            pt->functions[pt->function_depth] = (struct open_function){function, stack};
-        pt->function_depth++;
+        if (pt->functions.depth < THREAD_FUNCTION_DEPTH)
+            pt->functions.open[pt->functions.depth] = (struct open_function){function, stack};
+        pt->functions.depth++;
         if (record)
             (void)recorder_emit(t, EV_FUNCTION_ENTER, function, call_site);
         return;
     }
-    while (pt->function_depth > 0 && pt->function_depth <= THREAD_FUNCTION_DEPTH &&
-           pt->functions[pt->function_depth - 1].address != function && is_active(pt, function))
+    while (pt->functions.depth > 0 && pt->functions.depth <= THREAD_FUNCTION_DEPTH &&
+           pt->functions.open[pt->functions.depth - 1].address != function &&
+           is_active(pt, function))
         pop(t, pt);
-    if (pt->function_depth > THREAD_FUNCTION_DEPTH)
+    if (pt->functions.depth > THREAD_FUNCTION_DEPTH)
         leave_deep(t, pt, function);
     else if (is_active(pt, function))
         pop(t, pt);

@@ -19,8 +19,8 @@ size_t timers_room(void)
 
 void timers_thread_made(struct preload_thread *pt, void *room)
 {
-    pt->timers = room;
-    pt->timer_count = (uint32_t)(timers_room() / sizeof *pt->timers);
+    pt->timers.of_chain = room;
+    pt->timers.count = (uint32_t)(timers_room() / sizeof *pt->timers.of_chain);
 }
 
 /* Logged once in a process: the alarm will not fire, and the user must know it. */
@@ -42,9 +42,9 @@ static void delete_timer(struct thread_timer *t)
 static uint64_t timer_armed(struct preload_thread *pt, const struct ctl_arming *arming,
                             uint16_t chain)
 {
-    if (process.internal_signal == 0 || chain >= pt->timer_count)
+    if (process.internal_signal == 0 || chain >= pt->timers.count)
         return CTL_UNKNOWN;
-    struct thread_timer *t = &pt->timers[chain];
+    struct thread_timer *t = &pt->timers.of_chain[chain];
     delete_timer(t);
     *t = (struct thread_timer){.alarm = arming->alarm, .generation = arming->generation};
     struct itimerspec when = {.it_value = {.tv_sec = (time_t)(arming->distance / 1000000000u),
@@ -80,8 +80,8 @@ void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm)
     if (pt == NULL)
         return;
     uint16_t chain = ctl_config_alarm(process.config, alarm)->chain;
-    if (chain < pt->timer_count && pt->timers[chain].alarm == alarm)
-        delete_timer(&pt->timers[chain]);
+    if (chain < pt->timers.count && pt->timers.of_chain[chain].alarm == alarm)
+        delete_timer(&pt->timers.of_chain[chain]);
     if (pt->counting.waiting.count != 0)
         counting_disarmed(pt, alarm);
 }
@@ -89,15 +89,15 @@ void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm)
 void timers_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;
-    for (uint32_t i = 0; i < pt->timer_count; i++)
-        delete_timer(&pt->timers[i]);
+    for (uint32_t i = 0; i < pt->timers.count; i++)
+        delete_timer(&pt->timers.of_chain[i]);
 }
 
 void timers_forget(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;
-    for (uint32_t i = 0; i < pt->timer_count; i++)
-        pt->timers[i].used = false;
+    for (uint32_t i = 0; i < pt->timers.count; i++)
+        pt->timers.of_chain[i].used = false;
 }
 
 void trigger_timers(int timer_code)
@@ -105,11 +105,12 @@ void trigger_timers(int timer_code)
     /* In a forked child this may be the first thing to record. */
     struct preload_thread *pt = thread_self();
     uint32_t i = (uint32_t)timer_code & 0xffff;
-    if (pt == NULL || i >= pt->timer_count || !pt->timers[i].used || pt->automaton == NULL)
+    if (pt == NULL || i >= pt->timers.count || !pt->timers.of_chain[i].used ||
+        pt->automaton == NULL)
         return;
-    struct thread_timer t = pt->timers[i];
+    struct thread_timer t = pt->timers.of_chain[i];
     uint64_t mask = sys_block_signals();
-    delete_timer(&pt->timers[i]);
+    delete_timer(&pt->timers.of_chain[i]);
     sys_restore_signals(mask);
     struct ctl_moment m = moment_now(0);
     ctl_expire(pt->automaton, t.alarm, t.generation, &m);

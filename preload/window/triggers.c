@@ -205,9 +205,9 @@ void region_begin(const char *name, uintptr_t ip)
     hit_pcontrol(pt, false, 0, name, ip);
     uint32_t id = stream_string_id(&recorder_stream, name);
     bool wanted = recorder_active(t);
-    if (pt->region_depth < THREAD_REGION_DEPTH)
-        pt->regions[pt->region_depth] = id;
-    pt->region_depth++;
+    if (pt->regions.depth < THREAD_REGION_DEPTH)
+        pt->regions.ids[pt->regions.depth] = id;
+    pt->regions.depth++;
     if (wanted)
         (void)recorder_emit(t, EV_REGION_BEGIN, id, 0);
 }
@@ -221,8 +221,8 @@ void region_end(const char *name, uintptr_t ip)
     if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
         return;
     bool wanted = recorder_active(t);
-    if (pt->region_depth > 0)
-        pt->region_depth--;
+    if (pt->regions.depth > 0)
+        pt->regions.depth--;
     if (wanted)
         (void)recorder_emit(t, EV_REGION_END, stream_string_id(&recorder_stream, name), 0);
     hit_region_end(pt, name, ip);

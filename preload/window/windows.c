@@ -111,9 +111,9 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
 static void leave_broadcast(struct preload_thread *pt)
 {
     lock_windows();
-    if (windows.bcast_open && pt->left_number != windows.bcast_number) {
+    if (windows.bcast_open && pt->broadcast.left != windows.bcast_number) {
         windows.left++;
-        pt->left_number = windows.bcast_number;
+        pt->broadcast.left = windows.bcast_number;
     }
     unlock_windows();
 }
@@ -121,27 +121,27 @@ static void leave_broadcast(struct preload_thread *pt)
 /* The thread records again, or has ended: undoes leave_broadcast(). */
 static void forget_leaving(struct preload_thread *pt)
 {
-    if (pt->left_number == 0)
+    if (pt->broadcast.left == 0)
         return;
     lock_windows();
-    if (pt->left_number == windows.bcast_number && windows.left > 0)
+    if (pt->broadcast.left == windows.bcast_number && windows.left > 0)
         windows.left--;
-    pt->left_number = 0;
+    pt->broadcast.left = 0;
     unlock_windows();
 }
 
 void windows_follow(struct recorder_thread *t, struct preload_thread *pt)
 {
     lock_windows();
-    bool close = windows.closes != pt->closes_seen;
+    bool close = windows.closes != pt->broadcast.closes_seen;
     bool open =
-        windows.bcast_open && pt->bcast_seen != windows.bcast_number && !ctl_is_helper(t->tid);
+        windows.bcast_open && pt->broadcast.last != windows.bcast_number && !ctl_is_helper(t->tid);
     bool join = open && (!t->recording || close);
     struct window_edge closed = windows.closed, opened = windows.opened;
     int32_t ordinal = join ? broadcast_ordinal() : -1;
-    pt->closes_seen = windows.closes;
+    pt->broadcast.closes_seen = windows.closes;
     if (open)
-        pt->bcast_seen = windows.bcast_number;
+        pt->broadcast.last = windows.bcast_number;
     unlock_windows();
     if (close && t->recording)
         close_window(t, pt, false, &closed);
@@ -209,13 +209,13 @@ static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt
     }
     bool join = !t->recording && (fresh || by_default);
     int32_t ordinal = join ? broadcast_ordinal() : -1;
-    pt->bcast_seen = windows.bcast_number;
+    pt->broadcast.last = windows.bcast_number;
     unlock_windows();
     if (fresh)
         bump_epoch(t);
     if (!join)
         return fresh;
-    pt->left_number = 0;
+    pt->broadcast.left = 0;
     open_window(t, pt, ordinal, true, fresh, e);
     return true;
 }
@@ -231,7 +231,7 @@ static bool stop_broadcast(struct recorder_thread *t, struct preload_thread *pt,
         windows.default_closed = true;
         windows.closes++;
         windows.closed = *e;
-        pt->closes_seen = windows.closes;
+        pt->broadcast.closes_seen = windows.closes;
     }
     unlock_windows();
     if (!any)
@@ -334,7 +334,7 @@ void windows_forked(struct preload_thread *pt, bool again)
     windows.bcast_open = false;
     atomic_store(&windows.alone, false);
     if (pt != NULL)
-        pt->closes_seen = pt->bcast_seen = pt->left_number = 0;
+        pt->broadcast.closes_seen = pt->broadcast.last = pt->broadcast.left = 0;
 }
 
 void windows_after_fork(struct recorder_thread *t, struct preload_thread *pt)

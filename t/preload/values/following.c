@@ -365,7 +365,7 @@ bool following_prepare(uintptr_t at)
         state_of_values == MAP_FAILED || !values_codes_prepare())
         exit(99);
     recorder_self.window_state = &own;
-    own.samplers[SAMPLE_VALUES].sampler.factor = 1;
+    own.sampling.samplers[SAMPLE_VALUES].sampler.factor = 1;
     process.values = true;
     (void)sigaltstack(&s, NULL);
     values_block_others(&a.sa_mask);
