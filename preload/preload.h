@@ -35,12 +35,7 @@ struct process {
     bool in_vfork_child; /* the process is a child of vfork: write nothing at all */
     uint32_t pid;        /* pid that owns this state; a different getpid() means an unseen fork */
     const struct pmu_backend *pmu; /* instruction counter; NULL: none */
-    bool steps;                    /* threads may be stepped by the trap flag: SIGTRAP is ours */
-    bool probes;                   /* sites of the program are patched: SIGTRAP is ours */
-    bool values;                   /* values are captured: SIGTRAP and faults come to us first */
-    bool memory;         /* functions have instrumented copies: SIGSEGV comes to us first */
-    bool overflows;      /* kernel counters interrupt threads: SIGIO may be ours */
-    int internal_signal; /* interrupts our own threads; 0: none is reserved */
+    int internal_signal;           /* interrupts our own threads; 0: none is reserved */
     struct identity id;
     struct options options;
     char dir[PATH_MAX]; /* "": no folder yet */

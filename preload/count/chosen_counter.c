@@ -8,6 +8,8 @@
 
 extern char **environ;
 
+bool threads_are_stepped, counters_interrupt;
+
 static struct pmu_wanted counter;
 
 /* Returns the name of the requested counter. T_REGTRACE_LATE=SEED:MAXIMUM is for tests: `step` then
@@ -57,13 +59,13 @@ int counting_prepare(struct rt_error *e)
     if (rc != 0 || chosen == NULL)
         return rc;
     /* A chosen counter counts every thread, whether an alarm needs it or not. */
-    process.steps = chosen->steps || ctl_config_has_exact(process.config);
-    process.overflows |= chosen->kernels && counts_for_sure();
-    return pmu_check_steps(process.steps, process.options.text[OPT_memory][0] != '\0',
+    threads_are_stepped = chosen->steps || ctl_config_has_exact(process.config);
+    counters_interrupt |= chosen->kernels && counts_for_sure();
+    return pmu_check_steps(threads_are_stepped, process.options.text[OPT_memory][0] != '\0',
                            process.options.text[OPT_values][0] != '\0', e);
 }
 
 bool counting_wants_signal(int signo)
 {
-    return (signo == SIGTRAP && process.steps) || (signo == SIGIO && process.overflows);
+    return (signo == SIGTRAP && threads_are_stepped) || (signo == SIGIO && counters_interrupt);
 }

@@ -7,6 +7,10 @@
 #include "preload/internal.h"
 #include "preload/libc/waits.h"
 
+/* The constructor sets these. Threads may be stepped by the trap flag: SIGTRAP is ours. Kernel
+ * counters interrupt threads: SIGIO may be ours. */
+extern bool threads_are_stepped, counters_interrupt;
+
 /* Checks the options that ask for counts, once the chains are read: chooses the counter
  * (process.pmu), and says whether threads are stepped. Called in the constructor. Returns 0, or
  * -errno with the text. */

@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "preload/libc/images.h"
 #include "preload/values/values.h"
+#include "preload/count/counting.h"
 
 #include <errno.h>
 #include <string.h>
@@ -43,7 +44,7 @@ const struct pmu_sample_spec *sampling_spec(void)
 int sampling_prepare(struct rt_error *e)
 {
     int rc = pmu_wanted_sample(&process.options, process_is_one_window(), &spec, e);
-    process.overflows |= spec.period != 0 && !spec.by_time;
+    counters_interrupt |= spec.period != 0 && !spec.by_time;
     return rc;
 }
 

@@ -32,11 +32,11 @@ static uint64_t *hidden_mask(void)
 void counting_steps_begin(void)
 {
     uintptr_t from, to;
-    if (!process.steps)
+    if (!threads_are_stepped)
         return;
     if (images_own_code(&from, &to))
         pmu_step_own_text(from, to);
-    if (process.probes)
+    if (code_is_patched)
         pmu_step_places((struct pmu_places){.is_there = is_patched,
                                             .go_on = probes_go_on,
                                             .is_copy = probes_is_copy,
@@ -217,7 +217,7 @@ static bool came(struct pmu_thread *c, const siginfo_t *info, void *context)
 {
     uintptr_t at = signals_ip_of(context) - 1;
     enum probe_kind kind =
-        process.probes && info->si_code == SI_KERNEL ? probes_at(at) : PROBE_NOWHERE;
+        code_is_patched && info->si_code == SI_KERNEL ? probes_at(at) : PROBE_NOWHERE;
     if (kind == PROBE_NOWHERE)
         return false;
     set_ip(context, at);
@@ -244,7 +244,7 @@ static void hand_on(struct pmu_thread *c, int signo, siginfo_t *info, void *cont
 
 bool counting_trapped(int signo, siginfo_t *info, void *context)
 {
-    if (!process.steps)
+    if (!threads_are_stepped)
         return false;
     struct preload_thread *pt = recorder_self.window_state;
     struct pmu_thread unknown = {.backend = NULL};
@@ -265,7 +265,7 @@ bool counting_trapped(int signo, siginfo_t *info, void *context)
 struct pmu_inside counting_handler_begin(void *context)
 {
     struct preload_thread *pt = recorder_self.window_state;
-    if (RT_LIKELY(!process.steps) || pt == NULL || processes_vfork_depth != 0)
+    if (RT_LIKELY(!threads_are_stepped) || pt == NULL || processes_vfork_depth != 0)
         return (struct pmu_inside){0};
     return pmu_step_settle(&pt->counting.counter, context);
 }
@@ -275,7 +275,7 @@ struct pmu_inside counting_handler_begin(void *context)
 void counting_handler_end(void *context, struct pmu_inside inside)
 {
     struct preload_thread *pt = recorder_self.window_state;
-    if (RT_LIKELY(!process.steps) || pt == NULL || processes_vfork_depth != 0)
+    if (RT_LIKELY(!threads_are_stepped) || pt == NULL || processes_vfork_depth != 0)
         return;
     int keep = errno;
     (void)sys_block_signals();

@@ -106,7 +106,7 @@ static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
     struct jumping j = {.here = (uintptr_t)__builtin_frame_address(0)};
     if (process.traced) {
         read_target(env, words);
-        j.recorded = process.memory && words[KEPT] != 0 && !recorder_self.in_toolkit &&
+        j.recorded = memory_is_traced && words[KEPT] != 0 && !recorder_self.in_toolkit &&
                      memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
         j.stack = words[KEPT];
         run_with_room(NULL, leave_for, &j);
@@ -183,7 +183,7 @@ PRELOAD_EXPORT void *__cxa_begin_catch(void *exception)
               stack = (uintptr_t)__builtin_dwarf_cfa();
     if (process.traced)
         leave_frames(here, stack);
-    if (process.memory && !recorder_self.in_toolkit)
+    if (memory_is_traced && !recorder_self.in_toolkit)
         memory_caught((uintptr_t)__builtin_return_address(0), here, stack);
     memory_exception_ends();
     return go(exception);
@@ -239,7 +239,7 @@ PRELOAD_EXPORT void _Unwind_SetIP(struct _Unwind_Context *context, uintptr_t at)
     void *symbol = next_of("_Unwind_SetIP", __builtin_return_address(0));
     go_on_function *go;
     __builtin_memcpy(&go, &symbol, sizeof go);
-    if (process.traced && process.memory && !recorder_self.in_toolkit)
+    if (process.traced && memory_is_traced && !recorder_self.in_toolkit)
         at = memory_throw(at);
     go(context, at);
 }

@@ -57,8 +57,8 @@ uint64_t signals_kept_bits(void)
 {
     int internal = signals_kept_out;
     return (internal != 0 ? sys_signal_bit(internal) : 0) |
-           (process.probes ? sys_signal_bit(SIGTRAP) : 0) |
-           (process.memory ? sys_signal_bit(SIGSEGV) : 0);
+           (code_is_patched ? sys_signal_bit(SIGTRAP) : 0) |
+           (memory_is_traced ? sys_signal_bit(SIGSEGV) : 0);
 }
 
 const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *named)

@@ -15,6 +15,7 @@
 #include "preload/window/parts.h"
 #include "preload/count/sampling.h"
 #include "preload/valgrind.h"
+#include "preload/patch/probes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -134,9 +135,9 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     bool function = is_function(handler_of(wanted));
     if (signals_kept_out != 0)
         (void)sigdelset(&a.sa_mask, signals_kept_out);
-    if (process.steps || process.probes)
+    if (threads_are_stepped || code_is_patched)
         (void)sigdelset(&a.sa_mask, SIGTRAP); /* a blocked trap would kill the program */
-    if (process.memory)
+    if (memory_is_traced)
         (void)sigdelset(&a.sa_mask, SIGSEGV); /* and so would a blocked fault */
     if (signo == SIGTRAP && parts_want_signal(SIGTRAP))
         return signals_trap_action();
@@ -314,7 +315,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
     }
     /* The kernel sends this SIGIO if it could not queue a signal. It may be for the program as
      * well. */
-    bool unqueued = signo == SIGIO && process.overflows && info->si_code == SI_KERNEL;
+    bool unqueued = signo == SIGIO && counters_interrupt && info->si_code == SI_KERNEL;
     if (unqueued) {
         interrupted_with_room(info, context, r.context);
     }

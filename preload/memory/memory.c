@@ -23,6 +23,8 @@
 #include <string.h>
 #include <ucontext.h>
 
+bool memory_is_traced;
+
 #define FURTHEST ((uintptr_t)64 << 20) /* longest jump up one stack */
 
 static uintptr_t stack_now(void)
@@ -188,7 +190,7 @@ static void end_all(void)
 void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)pt;
-    if (!process.memory)
+    if (!memory_is_traced)
         return;
     if (!memory_thread_ready()) {
         memory_self->result.end = MEMORY_NO_ROOM;
@@ -218,7 +220,7 @@ void memory_begin_late(void *context)
 void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)pt;
-    if (!process.memory) /* a first write to memory would count as a page fault in the window */
+    if (!memory_is_traced) /* a first write to memory would count as a page fault in the window */
         return;
     end_all();
     memory_self->wanted = false;
@@ -338,7 +340,7 @@ uintptr_t memory_jumps_on(void)
 void memory_unwound(uintptr_t at)
 {
     /* Unwinders look up callers one byte before their return addresses. */
-    if (process.memory && is_open() && memory_self->unwound.at == 0 && probe_copies_have(at))
+    if (memory_is_traced && is_open() && memory_self->unwound.at == 0 && probe_copies_have(at))
         memory_self->unwound = (struct memory_unwound){
             memory_file_at(memory_self->files[memory_self->level]), probe_copy_return(at + 1) == 0};
 }
@@ -411,7 +413,7 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context)
 {
     ucontext_t *uc = context;
-    if (!process.memory || !memory_thread_ready())
+    if (!memory_is_traced || !memory_thread_ready())
         return NULL;
     /* A window that has not opened yet waits until the handler ends. */
     uint64_t mask = sys_block_signals();

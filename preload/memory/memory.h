@@ -7,6 +7,10 @@
 
 #include "preload/internal.h"
 
+/* Functions have instrumented copies, or may get them: SIGSEGV comes to us first. The constructor
+ * sets it. */
+extern bool memory_is_traced;
+
 /* A window of the calling thread has opened, or is about to close. Call these with signals blocked,
  * or in a signal handler. */
 void memory_opened(struct recorder_thread *t, struct preload_thread *pt);

@@ -17,7 +17,7 @@
 
 bool memory_is_fault(int signo)
 {
-    return process.memory && signo == SIGSEGV;
+    return memory_is_traced && signo == SIGSEGV;
 }
 
 static __thread bool withheld;

@@ -7,6 +7,7 @@
 
 #include "preload/patch/probe_sites.h"
 #include "preload/count/walk.h"
+#include "preload/memory/memory.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -106,7 +107,7 @@ static ucontext_t *outermost(ucontext_t *uc)
 struct memory_interrupted memory_interrupt_by(void *context)
 {
     struct memory_interrupted before = memory_where;
-    if (!process.memory || processes_vfork_depth != 0)
+    if (!memory_is_traced || processes_vfork_depth != 0)
         return before;
     ucontext_t *uc = before.context != NULL ? before.context : context;
     memory_where.context = uc; /* a signal that interrupts us begins here */

@@ -4,6 +4,8 @@
 
 #if !defined(__x86_64__)
 
+bool memory_is_traced;
+
 void memory_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)t;

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "preload/memory/memory_file.h"
 #include "preload/memory/probe_copies.h"
+#include "preload/memory/memory.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -91,7 +92,7 @@ void memory_handler_give(struct memory_handler *h)
  * exception again. */
 void memory_exception_begins(const void *exception)
 {
-    if (!process.memory || recorder_self.in_toolkit || !memory_thread_ready())
+    if (!memory_is_traced || recorder_self.in_toolkit || !memory_thread_ready())
         return;
     memory_self->exceptions += exception != memory_self->raised;
     memory_self->raised = exception;

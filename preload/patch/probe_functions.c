@@ -188,7 +188,7 @@ void probe_functions_returned(uintptr_t stack, uintptr_t at)
 void probe_functions_jumped(uintptr_t from, uintptr_t to)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.probes || probe_opens.state == 0)
+    if (!code_is_patched || probe_opens.state == 0)
         return;
     uint64_t mask = sys_block_signals();
     (void)recorder_active(t);
@@ -208,7 +208,7 @@ void probe_functions_forked(void)
  * windows count. */
 void probe_functions_cut(struct recorder_thread *t, bool enter)
 {
-    if (!process.probes)
+    if (!code_is_patched)
         return;
     settle(t);
     probe_opens.windows++;

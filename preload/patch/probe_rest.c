@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/patch/probe_sites.h"
+#include "preload/memory/memory.h"
 
 #include <stdlib.h>
 
@@ -127,19 +128,19 @@ static void write_all(const struct probe_sites *all, int group, bool rest)
 
 void probes_thread_made(void)
 {
-    if (process.probes)
+    if (code_is_patched)
         probe_thread_made();
 }
 
 void probes_thread_never_came(void)
 {
-    if (process.probes)
+    if (code_is_patched)
         probe_thread_never_came();
 }
 
 void probes_thread_begins(void)
 {
-    if (!process.probes)
+    if (!code_is_patched)
         return;
     probe_thread_comes();
     is_unknown = true;
@@ -156,7 +157,7 @@ void probes_thread_known(void)
 void probes_thread_gone(void)
 {
     const struct stream_header *h = recorder_stream.header;
-    if (process.probes)
+    if (code_is_patched)
         probe_thread_goes();
     if (!is_unknown)
         return;
@@ -168,7 +169,7 @@ void probes_thread_gone(void)
 void probes_rest(void)
 {
     const struct probe_sites *all = probe_sites_now();
-    if (!process.probes || all == NULL || atomic_load(&state) == RESTING ||
+    if (!code_is_patched || all == NULL || atomic_load(&state) == RESTING ||
         !are_few(all, PROBE_OF_ALARMS) || atomic_load(&unknown_count) != 0)
         return;
     _Atomic uint32_t armed = 0;
@@ -213,13 +214,13 @@ void probe_rest_begin(void)
 
 static bool come_with_windows(void)
 {
-    return probe_functions_wanted() || process.memory;
+    return probe_functions_wanted() || memory_is_traced;
 }
 
 /* Threads that open windows at the same time wait until the probes are in. */
 static void put_in(void)
 {
-    if (!process.probes || !come_with_windows())
+    if (!code_is_patched || !come_with_windows())
         return;
     atomic_fetch_add(&open_windows, 1);
     if (!begun || atomic_load(&functions_are_in))
@@ -237,8 +238,8 @@ static void put_in(void)
 static void take_out(void)
 {
     const struct probe_sites *all = probe_sites_now();
-    if (!process.probes || !come_with_windows() || atomic_fetch_sub(&open_windows, 1) > 1 ||
-        !begun || (!process.memory && !are_few(all, PROBE_OF_FUNCTIONS)))
+    if (!code_is_patched || !come_with_windows() || atomic_fetch_sub(&open_windows, 1) > 1 ||
+        !begun || (!memory_is_traced && !are_few(all, PROBE_OF_FUNCTIONS)))
         return;
     struct probe_locked locked = probe_lock(&changing);
     if (atomic_load(&functions_are_in) && probe_may_poke()) {

@@ -340,7 +340,9 @@ void probes_unblocked(void)
 
 #endif
 
+bool code_is_patched;
+
 bool probes_want_signal(int signo)
 {
-    return process.probes && signo == SIGTRAP;
+    return code_is_patched && signo == SIGTRAP;
 }

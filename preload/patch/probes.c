@@ -12,10 +12,10 @@
 #include "preload/memory/probe_copies.h"
 #include "preload/patch/probe_wishes.h"
 #include "preload/valgrind.h"
+#include "preload/count/counting.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -350,7 +350,7 @@ int probes_prepare(struct rt_error *e)
         return 0;
     struct probe_sites found = {0};
     /* No jumps for stepped threads: the steps would count the code of our blocks. */
-    probe_may_jump = !process.steps && probe_jump_prepare();
+    probe_may_jump = !threads_are_stepped && probe_jump_prepare();
     probe_poke_prepare();
     probe_kept_prepare();
     int rc = probe_make_wishes(e);
@@ -362,8 +362,8 @@ int probes_prepare(struct rt_error *e)
     sort_rows(&found);
     store(&found);
     probe_ask_prepare();
-    process.probes = true;
-    process.memory = copied && (probe_copies_exist() || probe_copies_may_come());
+    code_is_patched = true;
+    memory_is_traced = copied && (probe_copies_exist() || probe_copies_may_come());
     return 0;
 }
 
@@ -411,7 +411,7 @@ void probes_images_loaded(void)
 {
     struct rt_error e = {{0}};
     struct probe_sites found = {0};
-    if (!process.probes)
+    if (!code_is_patched)
         return;
     (void)pthread_mutex_lock(&changing);
     const struct probe_sites *old = atomic_load(&sites);
@@ -480,7 +480,7 @@ static bool has_alarm(const struct probe_sites *s, uint16_t alarm)
 /* Removes the rows of unloaded images, because another image may be loaded at their addresses. */
 void probes_images_gone(void)
 {
-    if (!process.probes)
+    if (!code_is_patched)
         return;
     (void)pthread_mutex_lock(&changing);
     probe_copies_gone();

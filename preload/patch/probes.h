@@ -11,6 +11,9 @@
 
 #include <signal.h>
 
+/* Sites of the program are patched, or may be: SIGTRAP is ours. The constructor sets it. */
+extern bool code_is_patched;
+
 /* Finds the sites of all images that are loaded. Called in the constructor, before anything is
  * patched. Returns 0, or -errno with the text: regtrace-sites is missing, or probes are
  * impossible. */

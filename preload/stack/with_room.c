@@ -7,6 +7,7 @@
 #include "preload/stack/own_stack.h"
 #include "preload/count/sampling.h"
 #include "preload/valgrind.h"
+#include "preload/values/values.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -112,7 +113,7 @@ RT_COLD static void run_elsewhere(void (*function)(void *), void *argument)
             atomic_fetch_add(&recorder_stream.header->dropped_unthreaded, 1);
     } else {
         /* Code that looks for the program's frames must begin at this frame. */
-        bool known = !process.memory || memory_stack_is_known();
+        bool known = !memory_is_traced || memory_stack_is_known();
         struct memory_interrupted before = {0};
         if (!known)
             before = memory_interrupt((uintptr_t)__builtin_frame_address(0), 0);
@@ -157,10 +158,10 @@ static void let_signals_come(int signo, const ucontext_t *uc)
 void interrupted_with_room(siginfo_t *info, void *context, void *place)
 {
     struct interruption i = {info, place};
-    if (process.values && sampling_is_due(info)) {
+    if (values_are_captured && sampling_is_due(info)) {
         interrupted(&i);
     } else if (has_room(context, (uintptr_t)__builtin_frame_address(0))) {
-        if (!process.values && info->si_signo != SIGIO)
+        if (!values_are_captured && info->si_signo != SIGIO)
             let_signals_come(info->si_signo, context);
         interrupted(&i);
     } else {

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool values_are_captured;
+
 static struct pmu_sample_spec spec;
 static int context_wanted = VALUES_CONTEXT_NONE;
 
@@ -36,6 +38,7 @@ int values_context(void)
 #include "preload/valgrind.h"
 #include "preload/values/values_code.h"
 #include "preload/values/values_follow.h"
+#include "preload/count/counting.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -121,8 +124,8 @@ int values_start(struct rt_error *e)
         return 0;
     }
     spec = wanted;
-    process.values = true;
-    process.overflows |= !spec.by_time;
+    values_are_captured = true;
+    counters_interrupt |= !spec.by_time;
     values_images_changed();
     return 0;
 }

@@ -9,6 +9,9 @@
 /* Results of values_context() that are no number of a general register. */
 enum { VALUES_CONTEXT_NONE = -1, VALUES_CONTEXT_CALLER = -2, VALUES_CONTEXT_CALLERS = -3 };
 
+/* Values are captured: SIGTRAP and faults come to us first. The constructor sets it. */
+extern bool values_are_captured;
+
 /* values_prepare() reads the options, values_start() starts the plug-in's program. Called in the
  * constructor. They return 0, or -errno with the text if the run must not start: a wrong option, or
  * an unusable plug-in, except in a child of a traced program. After any other failure

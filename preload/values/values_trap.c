@@ -85,18 +85,18 @@ static bool take_frame(struct values_thread *v, const ucontext_t *uc)
 void values_block_others(sigset_t *mask)
 {
     uint64_t others = ~faults();
-    if (process.values)
+    if (values_are_captured)
         memcpy(mask, &others, sizeof others);
 }
 
 static bool is_fault(int signo)
 {
-    return process.values && signo != SIGTRAP && (faults() & sys_signal_bit(signo)) != 0;
+    return values_are_captured && signo != SIGTRAP && (faults() & sys_signal_bit(signo)) != 0;
 }
 
 bool values_wants_signal(int signo)
 {
-    return is_fault(signo) || (process.values && signo == SIGTRAP);
+    return is_fault(signo) || (values_are_captured && signo == SIGTRAP);
 }
 
 /* Lets the program execute the next instruction in place, with nothing in between. */

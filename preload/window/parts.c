@@ -14,9 +14,9 @@
 #include "preload/window/marks.h"
 
 #if defined(__x86_64__)
-static bool memory_is_traced(void)
+static bool wants_memory(void)
 {
-    return process.memory;
+    return memory_is_traced;
 }
 #endif
 
@@ -88,7 +88,7 @@ static const struct part parts[] = {
      .wants_signal = memory_is_fault,
      .trapped = memory_stepped,
      .faulted = memory_faulted,
-     .wants_all_threads = memory_is_traced,
+     .wants_all_threads = wants_memory,
      .window_opened = memory_opened,
      .window_closes = memory_closes,
      .thread_ends = memory_thread_ends,

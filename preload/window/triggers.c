@@ -332,7 +332,7 @@ void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, int due)
 
 bool trigger_wants_images(void)
 {
-    return images.count != 0 || process.probes || functions_wanted() || images_are_noted();
+    return images.count != 0 || code_is_patched || functions_wanted() || images_are_noted();
 }
 
 static void image_is_here(const char *path, uintptr_t base, const char *build_id)

@@ -36,7 +36,7 @@ preload/libc:preload/values preload/libc:preload/window
 preload/memory:preload/count preload/memory:preload/libc preload/memory:preload/patch
 preload/patch:preload/count preload/patch:preload/libc preload/patch:preload/memory
 preload/patch:preload/stack preload/patch:preload/values
-preload/stack:preload/count preload/stack:preload/memory
+preload/stack:preload/count preload/stack:preload/memory preload/stack:preload/values
 preload/values:preload/count preload/values:preload/libc preload/values:preload/patch
 preload/values:preload/stack
 preload/window:preload/count preload/window:preload/libc preload/window:preload/memory

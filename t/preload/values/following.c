@@ -33,6 +33,7 @@ void enter(const struct state *s, uintptr_t piece, uint64_t *stack);
 /* --- stand-ins for the rest of the library ---------------------------------------------------- */
 
 struct process process;
+bool values_are_captured;
 __thread struct recorder_thread recorder_self;
 static struct preload_thread own;
 static struct values_thread *state_of_values;
@@ -366,7 +367,7 @@ bool following_prepare(uintptr_t at)
         exit(99);
     recorder_self.window_state = &own;
     own.sampling.samplers[SAMPLE_VALUES].sampler.factor = 1;
-    process.values = true;
+    values_are_captured = true;
     (void)sigaltstack(&s, NULL);
     values_block_others(&a.sa_mask);
     a.sa_sigaction = trapped;

@@ -147,6 +147,9 @@ bool sampling_is_on(void)
     return false;
 }
 struct process process;
+#if defined(__x86_64__)
+bool memory_is_traced;
+#endif
 
 #if defined(__x86_64__)
 #define MEMORY(text) text
