@@ -149,7 +149,7 @@ static int serve(const struct vp_apart *v, uint8_t *bytes, struct tuples *t, str
         if (rc == 0)
             rc = process(v, &f, bytes, t, e);
         else
-            rt_error_set(e, "the writer has ended amid a trace");
+            rt_error_set(e, "the writer has ended in the middle of a trace");
         if (rc == 0 && (rc = answer(v->out, t)) != 0)
             rt_error_set(e, "the writer takes no answer: %s", strerror(-rc));
         if (rc != 0)

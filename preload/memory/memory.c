@@ -130,9 +130,9 @@ static void close_segment(unsigned n, enum memory_end how, uint64_t at)
 
 /* How a jump or an exception ends a segment. In the middle of a copy's instructions, it is unknown
  * how far these had come. */
-static enum memory_end left_by(bool amid)
+static enum memory_end left_by(bool within)
 {
-    return amid ? MEMORY_AMID : MEMORY_JUMPED;
+    return within ? MEMORY_AMID : MEMORY_JUMPED;
 }
 
 /* Makes the thread leave copies and hooks: no window is open any more. */
@@ -158,17 +158,17 @@ static void end(enum memory_end how, uint64_t at)
  * interrupted. */
 static void end_all(void)
 {
-    bool amid = probe_copies_have(memory_where.at);
+    bool within = probe_copies_have(memory_where.at);
     struct memory_unwound past = memory_self->unwound;
     struct memory_handler *h = memory_self->handlers;
     for (unsigned n = memory_self->level;; n--) {
         for (; h != NULL && !h->has_file; h = h->outer) {
-            amid = amid || probe_copies_have(h->at);
+            within = within || probe_copies_have(h->at);
             memory_leave_slots(&h->flight, &h->target);
         }
         /* An unwinder whose catch was not seen (a C++ library of the program), or a backtrace. */
-        enum memory_end how = past.at != 0 ? left_by(past.amid)
-                              : amid       ? MEMORY_AMID
+        enum memory_end how = past.at != 0 ? left_by(past.within)
+                              : within     ? MEMORY_AMID
                                            : MEMORY_CLOSED;
         uint64_t at = past.at != 0    ? past.at
                       : is_open_at(n) ? memory_file_at(memory_self->files[n])
@@ -181,7 +181,7 @@ static void end_all(void)
             return;
         memory_leave_frames(h->stack, UINTPTR_MAX);
         memory_leave_slots(&h->flight, &h->target);
-        amid = probe_copies_have(h->at);
+        within = probe_copies_have(h->at);
         past = h->unwound;
         h = h->outer;
     }
@@ -282,12 +282,12 @@ static void end_in_handler(const struct memory_handler *h, enum memory_end how)
  * the current frame and the handler's frame. */
 static void leave_stack(uintptr_t from, uintptr_t to)
 {
-    bool amid = false, left = false,
+    bool within = false, left = false,
          torn = false; /* torn: a signal interrupted the current segment in a copy */
     uint64_t enter = 0;
     struct memory_handler *h;
     while ((h = memory_self->handlers) != NULL && !(to > from && to < h->frame)) {
-        amid = amid || h->shown != h->at || memory_has_frames(from, h->frame);
+        within = within || h->shown != h->at || memory_has_frames(from, h->frame);
         left = true;
         from = h->stack;
         enter = h->enter;
@@ -298,7 +298,7 @@ static void leave_stack(uintptr_t from, uintptr_t to)
     }
     /* On the way to another stack or to an unknown place, there may be frames of copies. */
     bool near = to > from && to - from < FURTHEST;
-    if (is_open() && (amid || !near || memory_has_frames(from, to)))
+    if (is_open() && (within || !near || memory_has_frames(from, to)))
         end(left_by(torn), memory_file_at(memory_self->files[memory_self->level]));
     else if (is_open() && left)
         copy_slots[COPY_ENTER] = enter;
@@ -352,7 +352,7 @@ static void go_on(void *unused)
     (void)unused;
     bool open = is_open();
     if (open && memory_self->unwound.at != 0) {
-        end(left_by(memory_self->unwound.amid), memory_self->unwound.at);
+        end(left_by(memory_self->unwound.within), memory_self->unwound.at);
         open = false;
     }
     if (!open)

@@ -78,7 +78,7 @@ struct memory_flight {
  * was in the middle of the copy's instructions; 0: no unwinder has met one. */
 struct memory_unwound {
     uint64_t at;
-    bool amid;
+    bool within;
 };
 
 /* State while a handler of the program runs. In a window the handler records into a file for

@@ -14,22 +14,22 @@
 #if PROBE_HAS_FAST
 
 /* Records the event of f if no handler has recorded since `slot` was the next slot and the list was
- * `state`. The clock is the counter: otherwise no site takes this path. amid: flag that the state
+ * `state`. The clock is the counter: otherwise no site takes this path. pending: flag that the state
  * has meanwhile; after: the depth afterwards. Returns false if the slow path must follow. */
 static inline __attribute__((always_inline)) bool
 put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, uint32_t windows,
-    const struct probe_function *f, uint32_t code, uint64_t b, uint64_t state, uint64_t amid,
+    const struct probe_function *f, uint32_t code, uint64_t b, uint64_t state, uint64_t pending,
     uint32_t after)
 {
     uint32_t depth = probe_opens_depth(state);
     uint64_t head = (uint64_t)code | (uint64_t)(uint16_t)*t->cpu << 32 | t->mark_bits;
     struct probe_room *room = o->room;
-    amid |= state | (uint64_t)(uintptr_t)slot << PROBE_STATE_SLOT;
-    room->amid = *f;
+    pending |= state | (uint64_t)(uintptr_t)slot << PROBE_STATE_SLOT;
+    room->pending = *f;
     room->head = head;
     /* A handler that has changed the state since we read it has recorded an edge of a window, and
      * so has moved the cursor. */
-    __atomic_store_n(&o->state, amid, __ATOMIC_RELAXED);
+    __atomic_store_n(&o->state, pending, __ATOMIC_RELAXED);
     uint64_t clock = room->clock = clock_counter();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool done = recorder_swap_cursor(t, slot, slot + 1);
@@ -37,14 +37,14 @@ put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, u
         recorder_fill(slot, head, clock, f->function, b);
         if (after > depth)
             room->open[depth] = *f;
-        if (RT_LIKELY(probe_swap(&o->state, amid, after)))
+        if (RT_LIKELY(probe_swap(&o->state, pending, after)))
             return true;
     }
     /* A handler has interrupted us. If it settled the event as not recorded yet (PROBE_BACK), the
      * event is recorded now, or never will be. Otherwise the handler has updated the list. */
     for (;;) {
         uint64_t now = probe_look(&o->state);
-        uint32_t then = now == amid && o->windows != windows ? 0 : probe_opens_depth(now);
+        uint32_t then = now == pending && o->windows != windows ? 0 : probe_opens_depth(now);
         bool open = (now & PROBE_BACK) != 0 && done;
         if (open && after > depth)
             room->open[depth] = *f;

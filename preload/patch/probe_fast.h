@@ -38,8 +38,8 @@ struct probe_exit {
 /* Per-thread data in the thread's mapping (life.c). It is too large for static TLS, which takes its
  * room from the thread's stack. */
 struct probe_room {
-    uint64_t head, clock;       /* head and clock of an unfinished event */
-    struct probe_function amid; /* the function that enters or leaves */
+    uint64_t head, clock;          /* head and clock of an unfinished event */
+    struct probe_function pending; /* the function that enters or leaves */
     struct probe_function open[OPTION_FUNCTIONS_DEPTH_MAX];
     struct probe_exit exits[PROBE_EXITS_MAX];
 };

@@ -76,10 +76,10 @@ static bool is_recorded(const struct recorder_thread *t, struct event_slot *slot
     if (atomic_load_explicit(&t->cursor, memory_order_relaxed) == slot)
         return false;
     if (head >> 48 == o->head >> 48)
-        return EVENT_HEAD_CODE(head) == EVENT_HEAD_CODE(o->head) && slot->a == o->amid.function;
+        return EVENT_HEAD_CODE(head) == EVENT_HEAD_CODE(o->head) && slot->a == o->pending.function;
     if ((const char *)slot > (const char *)t->chunk && slot < t->end)
-        recorder_fill(slot, o->head, o->clock, o->amid.function,
-                      EVENT_HEAD_CODE(o->head) == EV_FUNCTION_ENTER ? o->amid.back : 0);
+        recorder_fill(slot, o->head, o->clock, o->pending.function,
+                      EVENT_HEAD_CODE(o->head) == EV_FUNCTION_ENTER ? o->pending.back : 0);
     return true;
 }
 
@@ -95,7 +95,7 @@ static void settle(const struct recorder_thread *t)
     if (!is_recorded(t, (struct event_slot *)(uintptr_t)(state >> PROBE_STATE_SLOT))) { /* NOLINT */
         o->state = depth | PROBE_BACK;
     } else if ((state & PROBE_AMID_ENTER) != 0) {
-        o->room->open[depth] = o->room->amid;
+        o->room->open[depth] = o->room->pending;
         o->state = depth + 1;
     } else {
         o->state = depth - 1;
@@ -107,8 +107,8 @@ static void settle(const struct recorder_thread *t)
 static void forget_amid(uintptr_t stack)
 {
     struct probe_opens *o = &probe_opens;
-    if ((o->state & PROBE_BACK) != 0 && stack > o->room->amid.stack &&
-        probe_one_stack(stack, o->room->amid.stack))
+    if ((o->state & PROBE_BACK) != 0 && stack > o->room->pending.stack &&
+        probe_one_stack(stack, o->room->pending.stack))
         o->state = depth_now();
 }
 

@@ -73,7 +73,7 @@ static void test_refused(struct wish *w)
     w->out = w->in;
     sigprocmask(SIG_SETMASK, NULL, &before);
     w->fails = -EDOM;
-    is_int(apart_start(become, w), -EDOM, "what fails before it is said");
+    is_int(apart_start(become, w), -EDOM, "what fails before it is reported");
     w->fails = 0;
     w->program = "/nowhere/at/all";
     is_int(apart_start(become, w), -ENOENT, "so is a program that cannot be executed");

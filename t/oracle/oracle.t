@@ -15,7 +15,7 @@ count() {
     is "$(grep count "$T/out")" "count 0.0 $2" "$3: counted as by hand"
 }
 count l 2008 "a loop"
-like "$(cat "$T/out")" '^at 0\.0 5 hand\+0x[0-9a-f]+ 0x[0-9a-f]+$' "where it stood after the fifth is said"
+like "$(cat "$T/out")" '^at 0\.0 5 hand\+0x[0-9a-f]+ 0x[0-9a-f]+$' "where it stood after the fifth is reported"
 count s 25 "system calls, each once"
 count r 16 "a repeated string instruction, once"
 count m 37 "loads of ss, each with the instruction behind it, and system calls by int"

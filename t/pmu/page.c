@@ -111,7 +111,7 @@ static void test_refused(void)
     make(1, 48, 1000, 5);
     page.time_running = 49;
     ok(!read_page(&r), "counters that take turns: the kernel knows the times");
-    ok(r.value == 99, "and nothing is said");
+    ok(r.value == 99, "and nothing is reported");
 }
 
 static void test_moved(void)

@@ -83,7 +83,7 @@ traced all -- "$P"
 # - main: {0}, {1}, all
 # - threads: {1} by its attributes; {0} by itself, then {1} by main; none
 # - child: {1}, all
-is "$(sed -n 1p <<<"$found")" "windows 25 records 8 extra 1" "each window opens where the program says, and changes alone are told"
+is "$(sed -n 1p <<<"$found")" "windows 25 records 8 extra 1" "each window opens where the program says, and changes alone are reported"
 is "$(sed -n 3p <<<"$found")" "wrong []" "in each thread"
 is "$(sed -n 2p <<<"$found")" "sums differ" "other processors have another sum"
 is "$(attribute affinity)" "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)" "the process has what the kernel says of its parent"

@@ -25,7 +25,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=200k none "$T/disk" 2>/dev/null;
     run 300 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/disk/run" "$APPS/stencil.$mpi"
     is "$status/$out" "$bare" "disk full: status and output as without us"
     wait_for 10 test -s "$T/disk/run/regtrace.log"
-    like "$(cat "$T/disk/run/regtrace.log" 2>/dev/null; echo "$err")" 'No space left|disk full' "disk full: the reason is told"
+    like "$(cat "$T/disk/run/regtrace.log" 2>/dev/null; echo "$err")" 'No space left|disk full' "disk full: the reason is reported"
 else
     skip "read-only folder" "needs root and mount"
     skip "disk full" "needs root and mount"

@@ -133,7 +133,7 @@ is "$status" 0 'and all else holds' || diag "$out"
 # that a later threshold needs a counter.
 run 60 "$REGTRACE" run -pmu none -control start:pcontrol:solve,stop:pcontrol:solved,start:icount:5,stop:icount:5 -- ./windows
 is "$status|$out" '2|' '#7524: an icount anywhere in a chain needs the counter'
-like "$err" 'icount is not available: REGTRACE_PMU .option -pmu. is none' 'which is said'
+like "$err" 'icount is not available: REGTRACE_PMU .option -pmu. is none' 'which is reported'
 run 60 "$REGTRACE" run -pmu none -control start:pcontrol:a,stop:pcontrol:b -control start:pcontrol:c,stop:icount:7 -- ./windows
 is "$status|$out" '2|' '#7524: in any chain'
 

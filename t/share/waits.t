@@ -88,7 +88,7 @@ run 60 "$REGTRACE" report "$last"
 like "$out" 'late receiver +MPI_Ssend +1 ' 'the report has waits in words'
 like "$out" 'Messages from rank to rank: 7 of 136 bytes between 4 pairs' 'and messages'
 run 60 "$REGTRACE" report -rank 0 "$last"
-unlike "$out" 'Waits|Messages' 'of one rank alone nothing is told'
+unlike "$out" 'Waits|Messages' 'of one rank alone nothing is reported'
 
 # Communicators of some ranks, each with a different order of ranks.
 cat >split.c <<'END'
@@ -181,7 +181,7 @@ for mpi in $(mpis); do
     run 60 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/onesided.d.$mpi" "$T/onesided.$mpi" "$T/onesided.file"
     is "$status" 0 "$mpi: windows of one-sided communication" || diag "$err"
     run 60 "$PYTHON" onesided.py "$REGTRACE" "onesided.d.$mpi"
-    is "$status" 0 "$mpi: waits in their collective calls are told" || diag "$out$err"
+    is "$status" 0 "$mpi: waits in their collective calls are reported" || diag "$out$err"
 done
 
 # Communicators other than the world, a persistent send, and a send to a rank that the run does not
@@ -265,7 +265,7 @@ END
 run 60 mpirun_for "$last" 4 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/others.d" "$T/others"
 is "$status" 0 'a program with more communicators than the world' || diag "$err"
 run 60 "$PYTHON" others.py "$REGTRACE" others.d
-is "$status" 0 'on them waits are what the report has; what is left out is told, with what to do' || diag "$out$err"
+is "$status" 0 'on them waits are what the report has; what is left out is reported, with what to do' || diag "$out$err"
 
 # Windows that each rank opens and closes independently, and a rank that is killed.
 cat >killed.c <<'END'
@@ -347,7 +347,7 @@ run 30 "$REGTRACE" report parts
 like "$out" 'Work of ranks outside MPI' 'and in words'
 like "$out" '2 sends and 1 receives could not be matched .*windows' 'messages that are not known to be matched are counted, with the reason'
 like "$out" '20 collective calls could not be compared' 'and collective calls'
-unlike "$out" 'late sender|Messages from rank' 'and nothing is said of them'
+unlike "$out" 'late sender|Messages from rank' 'and nothing is reported of them'
 is "$(grep -cE '^ +[0-3] +2 .*% to ' <<<"$out")" 4 'a line a window'
 run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/dead" "$T/killed" kill
 cat >check3.py <<'END'

@@ -37,7 +37,7 @@ while IFS=$'\t' read -r variable default values; do
     tr -s ' \n' ' ' <<<"$help" | grep -qF -e "[$variable; default $default]" || missing+=" $variable"
     tr -s ' \n' ' ' <<<"$man" | grep -qF -e "(variable $variable, default ${default//-/\\-})" || missing+=" man:$variable"
 done < <(sed -n 's/^X([a-z_0-9]*, "[^"]*", "\([^"]*\)", [A-Z]*, "\([^"]*\)", "\([^"]*\)".*/\1\t\2\t\3/p' "$REGTRACE_SOURCE/base/options.def")
-is "$missing" '' "defaults are told in the help and in the manual ($defaults)"
+is "$missing" '' "defaults are reported in the help and in the manual ($defaults)"
 [ "$defaults" -ge 8 ]
 ok $? 'and there are some'
 

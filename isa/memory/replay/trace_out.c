@@ -61,7 +61,7 @@ static int put_among_others(struct trace_out *o, const void *bytes, size_t n)
     if (flock(o->lock, LOCK_EX) != 0)
         return -errno;
     (void)!pread(o->lock, &s, sizeof s, 0); /* empty at first */
-    int rc = o->amid && s.last != getpid() ? put_whose(o) : 0;
+    int rc = o->within && s.last != getpid() ? put_whose(o) : 0;
     rc = rc != 0 ? rc : sys_write_all(o->fd, bytes, n);
     o->said = rc != 0 && s.failed != 0;
     s.last = getpid();
@@ -85,7 +85,7 @@ int trace_out_flush(struct trace_out *o)
 {
     int rc = put_block(o, o->buffer, o->used);
     o->used = 0;
-    o->amid = true;
+    o->within = true;
     o->continued = o->whose;
     return rc;
 }
@@ -188,7 +188,7 @@ static int begin(void *context, const struct recording_segment *s)
     if (rc != 0)
         return rc;
     if (o->used == 0)
-        o->amid = false;
+        o->within = false;
     o->whose = s->whose;
     o->begun = true;
     char *to = o->buffer + o->used;
@@ -266,7 +266,7 @@ int trace_out_open(struct trace_out *o, enum trace_format format, int fd, const 
     o->error = 0;
     o->said = false;
     o->used = 0;
-    o->amid = false;
+    o->within = false;
     o->lock = lock != NULL ? open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (lock != NULL && o->lock < 0) {
         int rc = -errno;

@@ -20,11 +20,11 @@ struct trace_out {
     /* number of the process's program, from 0 on; the caller sets it; records do not have it */
     unsigned program;
     int fd;
-    int lock;   /* file that processes lock while they write to fd; -1: no other process writes */
-    int error;  /* why it cannot be written; 0: it can */
-    bool said;  /* ... and another process reports that */
-    bool begun; /* a segment has begun */
-    bool amid;  /* the buffer begins within a segment */
+    int lock;    /* file that processes lock while they write to fd; -1: no other process writes */
+    int error;   /* why it cannot be written; 0: it can */
+    bool said;   /* ... and another process reports that */
+    bool begun;  /* a segment has begun */
+    bool within; /* the buffer begins within a segment */
     /* of the next accesses; of the first ones in the buffer */
     struct accesses_whose whose, continued;
     size_t used;

@@ -91,5 +91,5 @@ printf '\000' >>changed
 ok_run "a byte too many is seen" bash -c '! cmp -s stream changed'
 run 20 "$SKEL" --copies /nowhere/copies ./kernels
 is "$status" 1 "a file that cannot be written"
-like "$err" '/nowhere/copies cannot be written' "is told"
+like "$err" '/nowhere/copies cannot be written' "the error says so"
 done_testing

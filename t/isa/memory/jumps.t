@@ -143,7 +143,7 @@ like "$(replayed "$within" 2>&1 | xargs)" '^[0-9a-f]+ R 4 [0-9a-f]+ [0-9a-f]+ M 
 sed 's/ k_\([0-9]*\)\[\] = {\(0x[0-9a-f]*\),.*}/ k_\1[] = {\2}/' one.c >short.c && gcc -O1 -w -shared -fPIC -o one.so short.c
 run 20 replayed "$within"
 is "$status" 1 "one that is beyond the table"
-like "$err" 'the jump at 0x[0-9a-f]+ leads where no skeleton goes on' "is told"
+like "$err" 'the jump at 0x[0-9a-f]+ leads where no skeleton goes on' "the error says so"
 
 # The benefit: recorded values an access, for a kernel that interprets (t/kernels).
 gcc -O2 -o interpret "$here/../../kernels/interpret.c" "$here/../../kernels/window.c" || exit 99

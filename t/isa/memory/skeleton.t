@@ -104,7 +104,7 @@ is "$(grep -c 'record the address' <<<"$text")" "$(grep -cE '^ +0x[0-9a-f]+  [RW
 unlike "$text" "\* +record" "and no value"
 run 20 "$REGTRACE" skel analyze -plan all ./seed
 is "$status" 2 "what is no plan"
-like "$err" '"all": legal is skeleton\|registers\|addresses' "is told"
+like "$err" '"all": legal is skeleton\|registers\|addresses' "the error says so"
 if command -v dot >/dev/null; then
     "$REGTRACE" skel analyze -function calc1 -dot ./seed | dot -Tsvg -o seed.svg
     ok $? "that dot takes"
@@ -158,7 +158,7 @@ awk -v n="$(sed -n 's/^ENTRY(\([0-9]*\),.*"forever".*/\1/p' source.c)" 'BEGIN { 
     head -c 160000000 /dev/zero | tr '\000' '\001'; } >endless
 run 60 bash -c '"$1" --replay endless calls.so >/dev/null' - "$SKEL"
 is "$status" 1 "a recursion without an end: no crash"
-like "$err" 'nests calls more deeply than any stack is' "is told"
+like "$err" 'nests calls more deeply than any stack is' "the error says so"
 rm endless
 "$SKEL" --copies copies --skeleton awaited.c --awaits within ./calls >said
 unlike "$(cat awaited.c)" "DIRECT\($(at calls within)" "where an alarm waits it is entered"
@@ -178,10 +178,10 @@ run 20 "$REGTRACE" skel analyze ./seed.c
 is "$status" 1 "a file that is no program"
 run 20 "$REGTRACE" skel record ./seed
 is "$status" 2 "what is no action"
-like "$err" "is no action: skel analyze PROGRAM, skel source PROGRAM, skel replay DIR or skel stats DIR" "is said"
+like "$err" "is no action: skel analyze PROGRAM, skel source PROGRAM, skel replay DIR or skel stats DIR" "the error says so"
 run 20 "$REGTRACE" skel replay -function main ./seed
 is "$status" 2 "an option of another action"
-like "$err" "-function is not for skel replay" "is said"
+like "$err" "-function is not for skel replay" "the error says so"
 run 20 "$REGTRACE" skel analyze
 is "$status" 2 "no program"
 run 20 "$REGTRACE" skel analyze -function '(' ./seed

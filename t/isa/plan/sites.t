@@ -99,8 +99,8 @@ like "$("$SITES" "$libm" isa_category:NOSUCH)" 'isa_category takes a category of
 # --- Names ---
 say() { "$SITES" --text "$1" "$2" | sed -n "s/^say\t[^\t]*\t//p"; }
 like "$(say "$libc" enter:malloq)" "^no function 'malloq'; nearest are malloc" "a misspelt name gets the nearest"
-like "$(say "$LOOK" enter:printf)" "^'printf' is called here, but is in another image" "one of another image is told"
-like "$(say "$libc" enter:memcpy)" "^'memcpy' is chosen when the program is loaded, from [1-9][0-9]* functions" "an indirect one is told"
+like "$(say "$LOOK" enter:printf)" "^'printf' is called here, but is in another image" "one of another image is reported"
+like "$(say "$libc" enter:memcpy)" "^'memcpy' is chosen when the program is loaded, from [1-9][0-9]* functions" "an indirect one is reported"
 ok_run "compiles names" g++ -O1 -o names "$src/../image/names.cc"
 is "$(sites names enter:outer::solve | sort)" "$(nm names | awk '/_ZN5outer5solveE/ { print $1 }' | sed 's/^0*//' | sort)" "overloads of a C++ function"
 

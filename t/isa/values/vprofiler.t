@@ -167,7 +167,7 @@ rm -f log
 is "$(VP_LOG=$T/log formats "${lines[@]}")" "$full" "and again"
 is "$(xargs <log)" "loading it init name preface format preface preface format format release" "preface once for each instruction, prof_init not at all"
 is "$(formats 'V 1' 'I zz' 'I ' 'I 06' X 'I 4' "I $add" 'V x' 'V ' "V 11112222333344445" 'V 2' "$(printf 'V %0500d' 1)" | sed 's/ .*//' | xargs)" \
-    "!there !these !these !these !a !these +add/3 !this !this !this +2 +1" "lines that are wrong are told so, and it goes on"
+    "!there !these !these !these !a !these +add/3 !this !this !this +2 +1" "lines that are wrong are reported, and it goes on"
 # Instructions print as in objdump, except for spaces and names of the same thing.
 cat >text.s <<'S'
 mov %rdi,0x8(%rsp)
@@ -242,7 +242,7 @@ fails() {
             # The plug-in's last calls come when the writer can no longer be told.
             case $phase in
             *release) is "${said##* }" 1 "$VP_DO in $phase: with all answers" ;;
-            *) like "$said" "failed: ./test.so: $phase $reason|no answer" "$VP_DO in $phase: the writer is told" ;;
+            *) like "$said" "failed: ./test.so: $phase $reason|no answer" "$VP_DO in $phase: the writer gets the text" ;;
             esac
             ;;
         format) like "$said $(cat format.err)" "test.so: $phase $reason" "$VP_DO in $phase: --format" ;;

@@ -135,7 +135,7 @@ for mpi in $(mpis); do
     is "$status" 0 "$mpi: a program that records more than the limit ends well" || diag "$err"
     wait_for 30 test -e "$T/full-$mpi/regtrace.h5"
     run 60 "$REGTRACE" report "$T/full-$mpi"
-    like "$out" '^  not in these: what was counted in 1 windows that have no end' "$mpi: what is missing is said"
+    like "$out" '^  not in these: what was counted in 1 windows that have no end' "$mpi: what is missing is reported"
     unlike "$out" 'outside of MPI' "$mpi: and nothing is worked out with it"
 done
 done_testing

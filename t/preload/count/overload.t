@@ -84,7 +84,7 @@ if [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ]; then
     at "values, 10 us, 64 followed" -values vp-classic -values-sample task-clock:10000 -values-follow 64
     if [ "$status" = 0 ]; then
         listed=$("$REGTRACE" values run 2>&1)
-        like "$(head -5 <<<"$listed" | tr '\n' ' ')" ' [1-9][0-9]* samples, .*[1-9][0-9]* periods without a sample, as samples took too much time' 'there are samples, and how many periods had none is said'
+        like "$(head -5 <<<"$listed" | tr '\n' ' ')" ' [1-9][0-9]* samples, .*[1-9][0-9]* periods without a sample, as samples took too much time' 'there are samples, and how many periods had none is reported'
     fi
     at "values, 20 us, 1 followed" -values vp-addr -values-sample task-clock:20000 -values-follow 1
     limit=0

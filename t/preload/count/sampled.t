@@ -230,10 +230,10 @@ with h5py.File(sys.argv[1]) as f:
     like "$out" "^ *\"$T/named\",?\$" "nor in the JSON"
     echo 'no program' >"$T/named"
     run 60 "$REGTRACE" report --hot "$trace"
-    like "$out" "No names in $T/named: no ELF file" "nor does what is no program, and it is said"
+    like "$out" "No names in $T/named: no ELF file" "nor does what is no program, and it is reported"
     rm "$T/named"
     run 60 "$REGTRACE" report --hot "$trace"
-    like "$out" "No names in $T/named: it is not there any more.*\(its build id was $id\)" "a program that was deleted is said, too"
+    like "$out" "No names in $T/named: it is not there any more.*\(its build id was $id\)" "a program that was deleted is reported, too"
     run 60 "$REGTRACE" report --hot --json "$trace"
     is "$("$PYTHON" -c 'import json, sys; r = json.load(sys.stdin); print(*r["changed_images"], "|", *r["unreadable_images"])' <<<"$out")" \
         "| $T/named" "in the JSON, too"

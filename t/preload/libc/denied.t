@@ -52,7 +52,7 @@ is "$status" 0 'a program whose children leave its folder behind ends as it did'
 is "$("$REGTRACE" report --json run | grep -c '"end_reason": "finished"')" 3 'those that can record do'
 while read -r how pid; do
     case $how in
-    plain) unlike "$(cat run/regtrace.log)" "pid $pid " 'nothing is said of a child that records' ;;
+    plain) unlike "$(cat run/regtrace.log)" "pid $pid " 'nothing is reported of a child that records' ;;
     chroot) like "$(cat run/regtrace.log)" "^rank 0 pid $pid error: nothing is recorded in this process: " 'the log has the one that was chrooted' ;;
     setuid) like "$(cat run/regtrace.log)" "^rank 0 pid $pid error: (recording has ended early|nothing is recorded)" 'and the one of another user' ;;
     esac

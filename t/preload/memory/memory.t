@@ -185,14 +185,14 @@ fi
 
 run 20 "$REGTRACE" skel replay "$T"
 is "$status" 1 "a folder that is no run"
-like "$err" 'has no memory accesses' "is told"
+like "$err" 'has no memory accesses' "the error says so"
 run 20 "$REGTRACE" run -memory '(' -- ./memory
 is "$status" 2 "no regular expression"
 run 20 "$REGTRACE" run -o "$T/both" -memory . -functions . -- ./memory
 is "$status" 2 "-functions beside it"
-like "$err" 'cannot be combined with -functions' "is told"
+like "$err" 'cannot be combined with -functions' "the error says so"
 cp -r exact changed && printf 'x' | dd of="$(echo changed/memory/*.rec)" bs=1 seek=0 conv=notrunc 2>/dev/null
 run 20 "$REGTRACE" skel replay changed
 is "$status" 1 "a damaged recording"
-like "$err" 'is no recording of memory accesses, or damaged' "is told"
+like "$err" 'is no recording of memory accesses, or damaged' "the error says so"
 done_testing

@@ -38,8 +38,8 @@ for flags in gcc' -O1' gcc' -O2' clang' -O1'; do
             *) ok_run "$name: no more than it wrote to" test "$written" -le 10 ;;
             esac
             case "$how" in
-            call) like "$(grep '^#' replayed)" 'left by a jump' "$name: it is said" ;;
-            *) like "$(grep '^#' replayed)" 'cut off within a function, whose last accesses are missing' "$name: it is said" ;;
+            call) like "$(grep '^#' replayed)" 'left by a jump' "$name: it is reported" ;;
+            *) like "$(grep '^#' replayed)" 'cut off within a function, whose last accesses are missing' "$name: it is reported" ;;
             esac
         done
     done

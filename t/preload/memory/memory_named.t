@@ -59,7 +59,7 @@ for how in thunk-inline thunk; do
     if [ $how = thunk ]; then
         like "$(cat err)" 'not recorded for memory traces: __x86_indirect_thunk_r[a-z0-9]* \(it begins with' "retpolines, $how: what is not recorded is named"
     else
-        like "$(grep '^#' replayed)" 'times a function was not recorded from a place in it on' "retpolines, $how: what is not recorded is said"
+        like "$(grep '^#' replayed)" 'times a function was not recorded from a place in it on' "retpolines, $how: what is not recorded is reported"
     fi
 done
 done_testing

@@ -94,7 +94,7 @@ for chain in 'start:enter_func:around;stop:address:mark_std:count99999999' 'star
     traced "$chain" ./marks 5
     is "$status $(cat out err said)" "0 $(./marks 5)" "$chain: prints what it prints without"
     is "$(writes 9) $(writes 10)" "0 1" "$chain: what no copy may have is missing, and the caller is not"
-    like "$(cat replayed)" "^# 1 times a function was not recorded from a place in it on: the first is 0x$(printf %x $((0x$(nm marks | awk '$3 == "mark_std" { print $1 }') + 0x555555554000)))\$" "$chain: that is said"
+    like "$(cat replayed)" "^# 1 times a function was not recorded from a place in it on: the first is 0x$(printf %x $((0x$(nm marks | awk '$3 == "mark_std" { print $1 }') + 0x555555554000)))\$" "$chain: that is reported"
 done
 for of in isa_category:COND_BR isa_category:PUSH isa_category:CALL isa_category:BINARY; do
     memory=none_at_all traced "start:timeout:300us,stop:timeout:300us,repeat:100000;stop:$of:count99999999" ./marks 2000

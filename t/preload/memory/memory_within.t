@@ -28,7 +28,7 @@ for flags in g++' -O0' g++' -O2' clang++' -O2'; do
         "$REGTRACE" skel replay run >replayed 2>said
         is "$? $(cat said)" "0 " "$how, $flags: its replay"
         is "$(written replayed)" "$(cat out)" "$how, $flags: every write of the handlers and of whom they interrupt"
-        like "$(grep '^#' replayed)" 'in a handler of signal 10, left by a jump' "$how, $flags: what was left is said"
+        like "$(grep '^#' replayed)" 'in a handler of signal 10, left by a jump' "$how, $flags: what was left is reported"
     done
 done
 done_testing

@@ -45,14 +45,14 @@ is "$("$REGTRACE" report --json "$T/window" | grep -c '"ordinal"')" 2 "ten entri
 # other programs of the job may have these names.
 run 60 "$REGTRACE" run -quiet -o "$T/wrong" -control start:enter_func:recursiv -- "$P" deep
 is "$status|$out" "0|10" "a misspelt name: the program runs"
-like "$err" "no function 'recursiv'; nearest are recursive" "and the nearest names are said"
+like "$err" "no function 'recursiv'; nearest are recursive" "and the nearest names are reported"
 run 60 env REGTRACE_DIR="$T/child" REGTRACE_CONTROL=start:enter_func:Py_BytesMain LD_PRELOAD="$LIBREGTRACE" \
     "$PYTHON" -c 'import subprocess; subprocess.run(["true"])'
 is "$(grep -c warning <<<"$err")" 0 "and not again in programs that traced ones start, which may be others" || diag "$err"
 for alarm in enter_func:malloc address:rand; do
     run 60 "$REGTRACE" run -quiet -o "$T/libc" -control start:$alarm -- "$P" deep
     is "$status|$out" "0|10" "$alarm: the program runs"
-    like "$err" "$alarm: (libc.so.6|ld-linux[^ ]*) has it, which runs with SIGTRAP blocked at times: places there are left alone" "and it is said"
+    like "$err" "$alarm: (libc.so.6|ld-linux[^ ]*) has it, which runs with SIGTRAP blocked at times: places there are left alone" "and it is reported"
 done
 
 # An inlined function has no entry. DWARF says where it was inlined, and alarms can use these
@@ -71,7 +71,7 @@ for compiler in g++ clang++; do
     fi
     for name in AdvanceTime grids::Grid::AdvanceTime; do
         inlined "$I" "$name"
-        like "$err" "'$name' was inlined at 2 places and has no entry; use instead: inlined.cc:" "that it was inlined is said"
+        like "$err" "'$name' was inlined at 2 places and has no entry; use instead: inlined.cc:" "that it was inlined is reported"
     done
     said=$err
     for place in 10:3 100:1; do

@@ -21,7 +21,7 @@ example() {
     got=$("$REGTRACE" dump "$T/run" | awk '
         $5 == "EV_WINDOW_OPEN" { printf("%s%s", (n++ ? "/" : ""), ($3 == 0 ? "" : $3 ":")) }
         $5 == "EV_MARK_SET" { split($NF, v, "="); printf("%c%s", v[2] % 1000, (v[2] >= 1000 ? "." : "")) }')
-    is "$got" "$wanted" "and its windows hold what is said" || diag "$("$REGTRACE" dump "$T/run")"
+    is "$got" "$wanted" "and its windows hold what is reported" || diag "$("$REGTRACE" dump "$T/run")"
 }
 
 # The manual's text has a letter missing ("addres"): it is refused, and the message suggests the

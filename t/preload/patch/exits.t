@@ -78,7 +78,7 @@ for level in $levels; do
     run 60 env REGTRACE_DIR="$T/part" REGTRACE_CONTROL=start:enter_func:no_function,stop:exit_func:no_function,repeat LD_PRELOAD="$LIBREGTRACE" "$P$level" part
     is "$status $out" "0 1" "a name that is no function's, $level: its stack is left alone" || diag "$err"
 done
-like "$(cat "$T"/part/regtrace.log)" 'no exit can be seen' "and it is said that its exit is not seen"
+like "$(cat "$T"/part/regtrace.log)" 'no exit can be seen' "and it is reported that its exit is not seen"
 
 # The request for a single place: regtrace-sites plans one instruction, of whatever image.
 run 10 "$REGTRACE_BUILD/isa/regtrace-sites" --instruction 0x1000 90

@@ -73,7 +73,7 @@ is "$(sed -n 's/.* event \([a-z]*\) .*/\1/p' "$T/log" | paste -sd' ')" 'start st
     "its region opens and closes"
 run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:address:at_nop,stop:address:itexd REGTRACE_DIR="$T/nap" "$P" nop 1
 is "$status" 0 "a place that is nowhere: the program runs"
-like "$err" "stop:address:itexd: no function 'itexd'; nearest are itext" "and the nearest names are said"
+like "$err" "stop:address:itexd: no function 'itexd'; nearest are itext" "and the nearest names are reported"
 like "$(cat "$T/nap/regtrace.log")" 'itexd' "in the log, too"
 run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:address:at_no REGTRACE_DIR="$T/nap2" "$P" nop 1
 like "$err" "no function 'at_no'; nearest are at_nop" "labels without a type are among them"

@@ -100,7 +100,7 @@ rm -rf "$T/run"
 run 60 "$REGTRACE" run -quiet -o "$T/run" -functions '^plugged$@plugin*;^r_nothing' -- "$P" plugin "$plugin"
 is "$status" 0 "functions of a library" || diag "$err"
 is "$(functions "$T/run" | sort | uniq -c | sed 's/^ *//' | tr '\n' ',')" "30 0 +plugged,30 0 -plugged," "by its name, each time that it is loaded"
-like "$err" 'REGTRACE_FUNCTIONS=\^r_nothing: no function has a name that it matches' "a pattern that matches nothing is said"
+like "$err" 'REGTRACE_FUNCTIONS=\^r_nothing: no function has a name that it matches' "a pattern that matches nothing is reported"
 
 # Depth and names.
 rm -rf "$T/run"
@@ -158,5 +158,5 @@ last=$("$P" plain | grep -c -- '-r_large')
 records plain -pmu step -control "start:enter_func:main,stop:exit_func:r_large:count$last"
 run 30 "$REGTRACE" run -quiet -o "$T/masked" -functions 'malloc@libc.so*' -- "$P" plain
 is "$status" 0 "functions of the C library"
-like "$err" 'REGTRACE_FUNCTIONS=malloc@libc.so\*: libc.so.6 has it, which runs with SIGTRAP blocked at times' "are left alone, and it is said"
+like "$err" 'REGTRACE_FUNCTIONS=malloc@libc.so\*: libc.so.6 has it, which runs with SIGTRAP blocked at times' "are left alone, and it is reported"
 done_testing

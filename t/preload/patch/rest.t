@@ -21,6 +21,6 @@ rests forked precond:enter_func:placed
 rests files precond:enter_func:placed
 rests small precond:enter_func:placed
 rests timer precond:enter_func:placed any
-like "$(cat "$T/run/regtrace.log")" 'has SIGTRAP blocked: probes that were out of the text are not put back' "what may be missed then is said"
+like "$(cat "$T/run/regtrace.log")" 'has SIGTRAP blocked: probes that were out of the text are not put back' "what may be missed then is reported"
 rests raw precond:exit_func:placed,repeat any
 done_testing

@@ -170,7 +170,7 @@ fi
 cp calls kept && cc "${flags[@]}" -O1 -o calls calls.c || exit 99
 run 60 "$REGTRACE" dump "$T/names"
 unlike "$out" '_name="(deep|leaf)"' 'no names from a program that has changed since'
-like "$err" "no names in $T/calls: it has changed" 'and that is said'
+like "$err" "no names in $T/calls: it has changed" 'and that is reported'
 like "$("$REGTRACE" report "$T/names")" "No names in $T/calls: it has changed" 'by report too'
 # python TEXT ARGUMENT...: runs the Python program TEXT with the package regtrace.
 python() { PYTHONPATH=$REGTRACE_SOURCE/share/python "$PYTHON" -c "$@"; }

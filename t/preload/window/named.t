@@ -247,7 +247,7 @@ ok_run 'the invariants hold' "$REGTRACE" check "$T/fires.run"
 is "$("$REGTRACE" dump "$T/fires.run" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\) .* EV_FIRED .*event="\([a-z-]*\)".*/\1 \2/p' | sort -s -n | xargs)" \
     '0 warmup-start 0 warmup-stop 1 stop 1 start 1 stats-emit 1 threadid 1 stop' 'each in its thread, and in order'
 is "$(rows fires.run)" '0 0 0 1 API; 1 1 0 1 API; ' 'they open and close windows there'
-is "$(grep -c 'regtrace_fire: no such thread' "$T/fires.run/regtrace.log")" 1 'a thread that is not there is told'
+is "$(grep -c 'regtrace_fire: no such thread' "$T/fires.run/regtrace.log")" 1 'a thread that is not there is reported'
 
 # Events for one thread fire in the order of the calls, also while the thread is serving earlier
 # events.

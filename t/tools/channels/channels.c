@@ -92,7 +92,7 @@ static void test_beginning(void)
     wanted = HERE;
     emu_begin(m, 5);
     emu_emit(m, 6);
-    end(m, "t0@5=9 p0@5=9", "all is told at the beginning, disabled as it is, and once");
+    end(m, "t0@5=9 p0@5=9", "all is reported at the beginning, disabled as it is, and once");
 }
 
 static void test_thread_tracking(void)

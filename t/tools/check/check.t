@@ -36,7 +36,7 @@ while read -r mutation rule words; do
         ok 1 "$mutation breaks the rule $rule${words:+: $words}"
         diag "status $status" "$out" "$err"
     fi
-    unlike "$out" '^rank-00000' "$mutation: nothing is said of the other file"
+    unlike "$out" '^rank-00000' "$mutation: nothing is reported of the other file"
     run 60 "$REGTRACE" report "$T/bad"
     [ "$status" -le 1 ]
     ok $? "$mutation: report reads it or refuses it" || diag "status $status" "$err"

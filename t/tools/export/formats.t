@@ -137,7 +137,7 @@ for f in $formats; do
     if [ "$f" = csv ]; then
         unlike "$err" 'have no end' "$f: it has no spans, and ends none"
     else
-        like "$err" 'warning: 3 windows, regions and calls have no end' "$f: their number is said"
+        like "$err" 'warning: 3 windows, regions and calls have no end' "$f: their number is reported"
     fi
     unlike "$err" 'times a region' "$f: none goes on"
 done

@@ -79,7 +79,7 @@ cmp -s piped before
 ok $? 'a pipe is written to as it is'
 run 20 "$REGTRACE" export -csv nothing -from 1000 run
 is "$status" 0 'a stretch of time in which nothing was'
-like "$err" 'no event of run is in the selection' 'which is said'
+like "$err" 'no event of run is in the selection' 'which is reported'
 is "$(wc -l <nothing)" 1 'has a head alone'
 
 # No room: a file that could not be written completely is removed.

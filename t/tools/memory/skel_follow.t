@@ -113,13 +113,13 @@ is "$(grep -c '^# rank' part) $(sed -n 's/.*thread \([0-9]*\),.*/\1/p' part | so
 mkdir empty
 run 20 "$REGTRACE" skel replay -follow empty
 is "$status" 1 "a folder of no run"
-like "$err" 'empty has no memory accesses' "is said"
+like "$err" 'empty has no memory accesses' "the error says so"
 "$REGTRACE" run -quiet -o without -- ./program 1 1 >/dev/null 2>&1
 run 20 "$REGTRACE" skel replay -follow without
 is "$status" 1 "a run without"
 run 20 "$REGTRACE" skel replay -follow -rank 9 records
 is "$status" 1 "a rank that there is not"
-like "$err" 'nothing was recorded in records' "is said"
+like "$err" 'nothing was recorded in records' "the error says so"
 run 20 "$REGTRACE" skel replay -follow -window 99999 records
 is "$status $(grep -c 'in window 99999 ' <<<"$err")" "1 1" "a window that there is not"
 

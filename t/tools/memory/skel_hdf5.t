@@ -71,7 +71,7 @@ hdf5 -force -o "run/$file" run
 is "$status" 1 "never a file of the recording"
 hdf5 -o nowhere/a.h5 run
 is "$status" 1 "a folder that is not there"
-like "$err" 'nowhere/a.h5 cannot be made: No such file' "is said"
+like "$err" 'nowhere/a.h5 cannot be made: No such file' "the error says so"
 hdf5 -o - run
 is "$status" 1 "standard output"
 like "$err" 'cannot be written to standard output: name a file' "is refused"

@@ -55,7 +55,7 @@ for format in text lackey binary; do
     is "$(cat code said)" "1" "$format: also where SIGPIPE is ignored"
     "$REGTRACE" skel replay -format $format run >/dev/full 2>said
     is $? 1 "$format: a full disk"
-    like "$(cat said)" 'cannot be written: No space left|could not be written: No space left' "$format: is said"
+    like "$(cat said)" 'cannot be written: No space left|could not be written: No space left' "$format: is reported"
     is "$(grep -c 'No space' said)" 1 "$format: once"
 done
 run 20 script -qec "'$REGTRACE' skel replay -format binary run" /dev/null
@@ -111,7 +111,7 @@ is "$(cat said)" "" "without a word"
 "$REGTRACE" skel replay -jobs 8 many | { sleep 2; cat; } >several
 ok_run "also for a reader that is late" cmp one several
 "$REGTRACE" skel replay -jobs 4 many >/dev/full 2>said
-is "$? $(grep -c 'No space' said)" "1 1" "a full disk ends all of them, and is said once"
+is "$? $(grep -c 'No space' said)" "1 1" "a full disk ends all of them, and is reported once"
 "$REGTRACE" skel replay -jobs 8 many | { sleep 1; head -c 100 >/dev/null; }
 is "${PIPESTATUS[0]}" 141 "a reader that leaves ends all of them"
 mkfifo unread && exec 9<>unread # a reader that never reads
@@ -129,7 +129,7 @@ is "$("$REGTRACE" skel replay -thread 1 run | sed -n 's/^# rank.*thread \([0-9]*
 is "$("$REGTRACE" skel replay -window 3-5 run | sed -n 's/^# rank.*window \([0-9]*\).*/\1/p' | sort -n | xargs)" "3 4 5" "some windows"
 run 20 "$REGTRACE" skel replay -rank 7 run
 is "$status" 1 "a rank that there is not"
-like "$err" 'nothing was recorded in run.* of these ranks and threads' "is said"
+like "$err" 'nothing was recorded in run.* of these ranks and threads' "the error says so"
 for format in text count binary hdf5; do
     named=()
     [ $format != hdf5 ] || named=(-output none.h5)
@@ -166,7 +166,7 @@ damaged() {
         run 60 "$REGTRACE" skel replay -thread 1 -format $format changed
         [ "$status" = 1 ] && grep -qE "$2" <<<"$err" || { ok 1 "$1: $format"; diag "status $status: $err"; return; }
     done
-    ok 0 "$1: is told in each format"
+    ok 0 "$1: is reported in each format"
 }
 # patch OFFSET BYTES: writes BYTES, in printf's notation, to the copy of the recording.
 patch() {
@@ -226,10 +226,10 @@ open(path, "wb").write(data[:24] + struct.pack("<QQ", len(log), len(log)) + data
 E2
 run 100 "$REGTRACE" skel replay -thread 1 -format count changed
 is "$status" 1 "calls without an end: no crash"
-like "$err" 'nests calls more deeply than any stack is' "is told"
+like "$err" 'nests calls more deeply than any stack is' "the error says so"
 copy && rm "changed/memory/"*.c && run 60 "$REGTRACE" skel replay changed
 is "$status" 1 "without its skeleton"
-like "$err" 'no skeleton' "is told"
+like "$err" 'no skeleton' "the error says so"
 
 # Options.
 wrong() {

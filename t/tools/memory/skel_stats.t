@@ -95,7 +95,7 @@ incomplete() {
     local format count=${4%% *}
     for format in text json csv; do
         stats -format $format "$2"
-        is "$status $err" "0 ${4:+regtrace skel: warning: $4 incomplete: what is missing there is missing in these statistics (regtrace skel replay -format count $2 says which, and why)}" "$1, $format: what is said"
+        is "$status $err" "0 ${4:+regtrace skel: warning: $4 incomplete: what is missing there is missing in these statistics (regtrace skel replay -format count $2 says which, and why)}" "$1, $format: what is reported"
         [ $format != text ] || as_text=$out
     done
     is "$(ends "$2")" "$3" "$1: how streams end"
@@ -195,10 +195,10 @@ mv elsewhere program
 # Selections without events, and failures.
 stats -window 99999 -format csv run
 is "$status $out" "1 " "no such window"
-like "$err" 'nothing was recorded in run.* in window 99999 .*-format count run names what was' "is said"
+like "$err" 'nothing was recorded in run.* in window 99999 .*-format count run names what was' "the error says so"
 stats -rank 7 run
 is "$status" 1 "no such rank"
-like "$err" 'nothing was recorded in run.* of these ranks and threads' "is said"
+like "$err" 'nothing was recorded in run.* of these ranks and threads' "the error says so"
 rec=$(echo run/memory/*-1.0.rec)
 cp -r run changed
 printf 'x' | dd of="changed/${rec#run/}" bs=1 seek=4096 conv=notrunc status=none
@@ -209,7 +209,7 @@ like "$err" 'no statistics; -rank, -thread and -window leave out' "and the remed
 stats -thread 0 changed
 is "$status" 0 "the others"
 "$REGTRACE" skel stats run >/dev/full 2>said
-is "$? $(grep -c 'No space' said)" "1 1" "a full disk is said"
+is "$? $(grep -c 'No space' said)" "1 1" "a full disk is reported"
 is "$(ls -A "$TMPDIR")" "" "nothing is left behind"
 
 # Options.

@@ -15,7 +15,7 @@ trouble() {
     local format
     for format in text count; do
         "$REGTRACE" skel replay -jobs 2 -format $format run >out 2>said
-        is "$? $(wc -l <said)" "1 $2" "$1, $format: is said once" || diag "$(cat said)"
+        is "$? $(wc -l <said)" "1 $2" "$1, $format: is reported once" || diag "$(cat said)"
         like "$(tr "\n" " " <said)" "$3" "with what helps"
     done
 }
@@ -42,11 +42,11 @@ cp whole "$skeleton"
 cp -r run other && mkfifo other/memory/98-0.0.rec
 run 20 "$REGTRACE" skel replay other
 is "$status" 1 "a FIFO among recordings"
-like "$err" 'other/memory/98-0.0.rec is no recording of memory accesses, or damaged' "is told"
+like "$err" 'other/memory/98-0.0.rec is no recording of memory accesses, or damaged' "the error says so"
 rm -r other && cp -r run other && rm other/memory/*.c && mkfifo "other/memory/$(basename "$skeleton")"
 run 20 "$REGTRACE" skel replay other
 is "$status" 1 "a FIFO as a skeleton"
-like "$err" '^regtrace skel: no skeleton: other/memory/' "is told"
+like "$err" '^regtrace skel: no skeleton: other/memory/' "the error says so"
 rm -r other && cp -r run other && name=$(basename "$skeleton")
 for rec in other/memory/*.rec; do
     at=$(grep -obUaF "$name" "$rec" | head -n 1 | cut -d : -f 1)
@@ -54,7 +54,7 @@ for rec in other/memory/*.rec; do
 done
 run 20 "$REGTRACE" skel replay other
 is "$status $(LC_ALL=C grep -c '[^ -~]' <<<"$err")" "1 0" "a skeleton's name of bytes that are none"
-like "$err" 'is no recording of memory accesses, or damaged' "is told"
+like "$err" 'is no recording of memory accesses, or damaged' "the error says so"
 awk '!done && /^    OUT\(/ { printf "    \352\033 oops \001;\n"; done = 1 } { print }' whole >"$skeleton"
 run 20 "$REGTRACE" skel replay run
 is "$status $(LC_ALL=C grep -c '[^ -~]' <<<"$err")" "1 0" "what compilers quote of a damaged skeleton"

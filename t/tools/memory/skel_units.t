@@ -83,7 +83,7 @@ is "$(ls -A tmp)" "" "nothing is left behind"
 # On a terminal, replay says when it starts a long compilation.
 if command -v script >/dev/null; then
     run 100 script -qec "'$REGTRACE' skel replay -format count run" /dev/null
-    like "$out" '^regtrace skel: [0-9]+ functions are being compiled, which is kept for the next replay' "a terminal is told"
+    like "$out" '^regtrace skel: [0-9]+ functions are being compiled, which is kept for the next replay' "a terminal is reported"
     run 100 script -qec "'$REGTRACE' skel replay -format count run" /dev/null
     unlike "$out" 'being compiled' "once"
 fi

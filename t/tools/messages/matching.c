@@ -266,7 +266,7 @@ static const struct script scripts[] = {
      "10 0 = Send 1 7 100 0; 12 4 = Send 1 8 100 0; 20 2 = Irecv -1 -1 999 61;"
      "22 2 = Irecv 0 7 999 62; 30 2 ! 62 0 7 100; 31 2 ! 61 2 8 100",
      "12-20 10-22", 0, 0},
-    {"a wildcard that never completes may have taken it: nothing is said",
+    {"a wildcard that never completes may have taken it: nothing is reported",
      "10 0 = Send 1 7 100 0; 20 2 = Irecv -1 -1 999 61; 22 2 = Irecv 0 7 999 62;"
      "30 2 ! 62 0 7 100",
      "alone 1/0 unfinished 0/2", 0, 0},
@@ -367,7 +367,7 @@ static const struct script scripts[] = {
      "24 2 < Isendrecv 61; 26 2 . 61; 30 2 > Isendrecv -2 8 200 1; 31 2 r -2 -1 100;"
      "32 2 < Isendrecv 61; 33 2 . 61",
      "alone 1/0 unlike 1/1 unfinished 0/1", 0, 0},
-    {"a handle that another thread has before the last one's completion is told",
+    {"a handle that another thread has before the last one's completion is reported",
      "10 2 = Irecv 0 7 999 61; 12 2 > Wait 0 0 0 1; 14 3 = Irecv 0 8 999 61;"
      "16 3 > Wait 0 0 0 1; 18 3 ! 61 0 8 100; 19 3 < Wait 0; 20 2 ! 61 0 7 100; 21 2 < Wait 0;"
      "5 0 = Send 1 7 100 0; 7 0 = Send 1 8 100 0",

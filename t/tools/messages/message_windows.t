@@ -34,7 +34,7 @@ for mpi in openmpi mpich; do
         awk '/^(likely|message)/ && $4 < 2 && $5 < 2' "$T/all" >"$T/two"
         pair="$(grep -c '^message' "$T/two") sure, $(grep -c '^likely' "$T/two") likely"
         two=$("$REGTRACE" report -rank 0,1 "$T/run")
-        like "$two" "[(]${pair}[)]" "$mpi: of two ranks alone as many are told"
+        like "$two" "[(]${pair}[)]" "$mpi: of two ranks alone as many are reported"
         like "$two" '[0-9]{3} sends and [0-9]{3} receives could not be matched [(]the partner is not in the recording[)]' "$mpi: those of the third are counted for what they are"
         cp -r "$T/run" "$T/part"
         rm "$T/part/rank-00002.h5"
@@ -43,7 +43,7 @@ for mpi in openmpi mpich; do
         rm -rf "$T/part"
         "$REGTRACE" export -chrome "$T/json" -force "$T/run" 2>"$T/err"
         is "$(grep -o '"likely": *true' "$T/json" | wc -l)" $((2 * n)) "$mpi: in JSON both ends are marked"
-        like "$(cat "$T/err")" "$n of $((n + s)) messages are likely" "$mpi: and it is said"
+        like "$(cat "$T/err")" "$n of $((n + s)) messages are likely" "$mpi: and it is reported"
         "$REGTRACE" export -chrome "$T/json" -messages none -force "$T/run" 2>"$T/err"
         is "$(grep -c '"cat": *"message"' "$T/json")" 0 "$mpi: -messages none has none"
         like "$("$REGTRACE" prv -o "$T/prv" "$T/run" 2>&1)" "$n of these messages are likely" "$mpi: for Paraver they are counted"

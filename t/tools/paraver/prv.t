@@ -119,7 +119,7 @@ is "$status" 1 'a folder that is there is left alone'
 like "$err" 'run/prv is there already: -force replaces it; -output DIR' 'with the remedy'
 run 60 "$REGTRACE" prv -rank 7 -o "$T/none" "$T/run"
 is "$status" 1 'a rank that is not there'
-like "$err" 'none of the ranks asked for' 'is said'
+like "$err" 'none of the ranks asked for' 'the error says so'
 run 60 "$REGTRACE" prv -policy soft "$T/run"
 is "$status" 2 'a policy that is none'
 like "$err" 'strict, lint and salvage are legal' 'says what is legal'

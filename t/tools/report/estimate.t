@@ -85,7 +85,7 @@ like "$out" 'region the third weight 0.2' 'windows show their region'
 run 60 "$REGTRACE" report uncounted
 like "$out" 'left out: 1 threads whose instructions nobody counted; -total DIR .*run --count' 'what is left out, and the remedy'
 run 60 "$REGTRACE" report --total count phases
-like "$err" 'total has no use: no window of phases stands for a whole run' 'a needless -total is said'
+like "$err" 'total has no use: no window of phases stands for a whole run' 'a needless -total is reported'
 run 60 "$REGTRACE" report --total nowhere uniform
 is "$status $out" '1 ' '-total that is not there'
 like "$err" 'nowhere' 'is an error'
@@ -94,7 +94,7 @@ is "$status" 1 'a foreign file as -total'
 cp -r count cut && cp count/rank-00000.h5 cut/rank-00001.h5 && truncate -s 3000 cut/rank-00001.h5
 run 60 "$REGTRACE" report --total cut uniform
 is "$status" 0 'a damaged -total does not hide the run'
-like "$err" 'total: rank-00001.h5: ' 'and is said'
+like "$err" 'total: rank-00001.h5: ' 'and is reported'
 
 # Files of older versions lack these columns: report reads them as files without such values.
 "$PYTHON" - <<'END'

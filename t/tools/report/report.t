@@ -82,7 +82,7 @@ got=$("$PYTHON" -c '
 import json, sys
 r = json.load(open(sys.argv[1]))
 print(*r["chains"], *sorted({"%d=%s" % (w["chain"], w["chain_text"]) for w in r["windows"]}))' "$T/two.json")
-is "$got" "$first $second 0=$first 1=$second" 'two chains: both are told, and which opened a window'
+is "$got" "$first $second 0=$first 1=$second" 'two chains: both are reported, and which opened a window'
 like "$(cat "$T/two.text")" "chain 2: $second\$" 'and for people'
 
 # Requested and actual instruction counts of fired alarms: interrupts come up to 500 instructions
@@ -176,7 +176,7 @@ is "$status" 1 'dump of a rank that is not there'
 like "$err" 'none of the ranks' 'is an error too'
 run 60 "$REGTRACE" dump --code MPI_Sned "$dir"
 is "$status" 0 'no event of that name: nothing is printed'
-like "$err" 'no event of' 'and that is said'
+like "$err" 'no event of' 'and that is reported'
 
 # A thread that begins while a window is open: the report names the window's opener, and the thread
 # is not late by the window's age.
@@ -335,7 +335,7 @@ if mpicc.$last -o "$T/starved" "$T/starved.c" 2>/dev/null; then
     run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL='start:timeout:1ms,precond:timeout:300ms,repeat' \
         REGTRACE_DIR="$T/starve" "$T/starved"
     run 60 mpirun_for "$last" 1 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/starve2" "$T/starved"
-    like "$("$REGTRACE" report "$T/starve2")" 'rank 0: 1000 requests were waited for .* no memory' 'completions that could not be recorded are told'
+    like "$("$REGTRACE" report "$T/starve2")" 'rank 0: 1000 requests were waited for .* no memory' 'completions that could not be recorded are reported'
     like "$("$REGTRACE" report --json "$T/starve2")" '"completions_skipped": 1000' 'in JSON too'
     like "$("$REGTRACE" report --json "$dir")" '"completions_skipped": 0' 'and none where there was memory'
     like "$("$REGTRACE" report "$T/starve")" 'interrupted +[1-9][0-9]*  system calls that our signals broke off' 'so are system calls that we broke off'

@@ -113,7 +113,7 @@ ok $? 'random totals: every rank has its windows, within its instructions' || di
 # Messages, and the output file of the chains.
 totals 1000000,2000000+5000
 run 60 "$REGTRACE" plan -n 10 -l 10K "$dir"
-like "$err" '^rank 0: 1000000 to 1000000 instructions; 10 windows of 10000, one every 100000$' 'what was planned is said on stderr'
+like "$err" '^rank 0: 1000000 to 1000000 instructions; 10 windows of 10000, one every 100000$' 'what was planned is reported on stderr'
 like "$err" '^rank 1: 2000000 to 2000000 instructions of thread 0; 10 windows' 'for each group of ranks'
 chains=$out
 run 60 "$REGTRACE" plan -n 10 -l 10K -o chains.txt "$dir"

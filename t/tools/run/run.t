@@ -139,7 +139,7 @@ run 30 "$REGTRACE" run -o "$T/none" -- "$T/dynamic"
 like "$err" 'the whole run is one window, and the program made no MPI call.*-sample' 'no chain, no MPI: what was true, and what would show something'
 unlike "$err" 'no window opened' 'and not that no window opened'
 run 30 "$REGTRACE" run -mpi 0 -o "$T/none" -- "$T/dynamic"
-like "$err" '-mpi 0 leaves MPI calls out' '-mpi 0 is said there'
+like "$err" '-mpi 0 leaves MPI calls out' '-mpi 0 is reported there'
 run 30 "$REGTRACE" run -controller-default-start 0 -o "$T/none" -- "$T/dynamic"
 like "$err" '-controller-default-start 0 opens no window' 'nor is a window spoken of that was not asked for'
 run 30 "$REGTRACE" run -control start:pcontrol:never -o "$T/none" -- "$T/dynamic"
@@ -284,17 +284,17 @@ wait "${six[@]}"
 is "$(cat six.?)" '' 'six ranks: none says it on its standard error'
 is "$(grep -c 'warning: chain 2 waits' "$T/six/regtrace.log")" 1 'six ranks: one line in the log'
 run 60 env OMPI_COMM_WORLD_RANK=0 REGTRACE_CONTROL=start:sginal:USR1 LD_PRELOAD="$LIBREGTRACE" ./nap
-like "$err" "unknown alarm type 'sginal'" 'errors are said at once'
+like "$err" "unknown alarm type 'sginal'" 'errors are reported at once'
 for option in '-vcontext caller' '-values-follow 8' '-values-sample cpu:1ms'; do
     # shellcheck disable=SC2086
     run 60 "$REGTRACE" run $option -- ./nap
     is "$status" 2 "$option without -values"
-    like "$err" "^regtrace run: -${option:1:5}.* has no effect without -values" 'is told'
+    like "$err" "^regtrace run: -${option:1:5}.* has no effect without -values" 'the error says so'
 done
 
 run 60 "$REGTRACE" run -memory-plan addresses -- ./nap
 is "$status" 2 '-memory-plan without -memory'
-like "$err" '^regtrace run: -memory-plan has no effect without -memory' 'is told'
+like "$err" '^regtrace run: -memory-plan has no effect without -memory' 'the error says so'
 run 60 env REGTRACE_MEMORY_PLAN=addresses "$REGTRACE" run -- true
 is "$status" 0 'as a variable it may stand'
 # When the library refuses a chain, regtrace run invents no reason why nothing was recorded.

@@ -53,7 +53,7 @@ assert whole["origin_monotonic_ns"] == part["origin_monotonic_ns"]
 END
         ok $? "report of window $n alone is that of --window $n"
     done
-    like "$("$REGTRACE" report "$T/mpi.split/window-00001")" 'slow path +unknown of one window' 'what is not known of a window is said'
+    like "$("$REGTRACE" report "$T/mpi.split/window-00001")" 'slow path +unknown of one window' 'what is not known of a window is reported'
     run 60 "$REGTRACE" split --window 1 --rank 0,2 -o one "$T/mpi"
     is "$status $(find one -name 'rank*' | sort | tr '\n' ' ')" '0 one/window-00001/rank-00000.h5 one/window-00001/rank-00002.h5 ' \
         'only the windows and ranks that are asked for'

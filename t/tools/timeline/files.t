@@ -11,7 +11,7 @@ cd "$T" || exit 99
 
 run 60 "$REGTRACE" timeline run
 is "$status" 0 "a page of it" || diag "$err"
-like "$out" '^run.html: [0-9]+ bytes' "has the run's name, which is told"
+like "$out" '^run.html: [0-9]+ bytes' "has the run's name, which is reported"
 [ -s run.html ]
 ok $? "and is there"
 is "$(find . -maxdepth 1 -name '.spool*' | wc -l)" 0 "no temporary file is left"
@@ -56,16 +56,16 @@ sed -n 's/.* from \([0-9.]*\) to \([0-9.]*\) s$/\1 \2/p' <<<"$out" | awk -v a="$
 ok $? "and lies where it is asked for" || diag "$out ($from $to)"
 run 60 "$REGTRACE" timeline --window 5 -o none.html run
 is "$status" 1 "a window that is not there"
-like "$err" 'nothing is there to be shown' "is told"
+like "$err" 'nothing is there to be shown' "the error says so"
 for wrong in '--from x' '--to -1' '--window a' '--from 2 --to 1' '--svg='; do
     # shellcheck disable=SC2086  # words
     run 20 "$REGTRACE" timeline $wrong run
     is "$status" 2 "timeline $wrong is wrong usage"
-    isnt "$err" '' "and is told"
+    isnt "$err" '' "and is reported"
 done
 run 20 "$REGTRACE" timeline -o no/such/page.html run
 is "$status" 1 "a folder that is not there"
-like "$err" 'no/such/page.html.*-output FILE' "is told"
+like "$err" 'no/such/page.html.*-output FILE' "the error says so"
 if [ -w /dev/full ]; then
     ln -s /dev/full full.html
     run 20 "$REGTRACE" timeline -o full.html run
@@ -120,7 +120,7 @@ mkdir none
 echo nothing >none/libcairo.so.2
 LD_LIBRARY_PATH=$T/none run 60 "$REGTRACE" timeline --png two.png run
 is "$status" 1 "a libcairo that cannot be opened"
-like "$err" 'libcairo2.*-svg' "is told, with the remedy"
+like "$err" 'libcairo2.*-svg' "is reported, with the remedy"
 [ ! -e two.png ]
 ok $? "and no file is left"
 python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' one.svg

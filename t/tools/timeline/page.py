@@ -182,7 +182,7 @@ def messages(b):
     b.run("regtrace.look(regtrace.meta.from, regtrace.meta.to)")
     b.frame()
     seen = b.run("regtrace.view.lines")
-    ok(seen["seen"] == count and 1000 < seen["drawn"] <= 2000, "of many some are drawn, and it is told how many", str(seen))
+    ok(seen["seen"] == count and 1000 < seen["drawn"] <= 2000, "of many some are drawn, and the page says how many", str(seen))
     one = b.run("""(() => { const all = regtrace.messagesOf(), i = 1000, track = regtrace.tracks.find((t) => t.thread === all.from[i] && t.lane.name === "mpi.function" && t.depth === 0);
         regtrace.choose(regtrace.itemAt(track, all.send[i])); return regtrace.messagesOfItem(regtrace.view.item).length; })()""")
     same(one, 1, "a send has its one message")

@@ -23,7 +23,7 @@ for name in small large; do
 done
 run 60 "$REGTRACE" timeline -most 20000 -o few.html large
 is "$status" 0 "a page of summaries" || diag "$err"
-like "$err" 'more than 20000 of them.*-window.*-rank.*-most' "which is told, with the remedy"
+like "$err" 'more than 20000 of them.*-window.*-rank.*-most' "which is reported, with the remedy"
 run 60 "$REGTRACE" timeline -cpu observed -o seen.html small
 is "$status" 0 "a page with processors as observed" || diag "$err"
 # A stream that is too small for the events, and a process that does not wait.

@@ -72,7 +72,7 @@ like "$out" '^Values of each: 8000 samples, 20000 captured instructions, 2 proce
 like "$out" '75\.0 % 7.* of 8000$' 'and so are values'
 run 60 "$REGTRACE" values -plugin crash plain
 is "$status" 1 'a plug-in that crashes'
-like "$err" "-plugin is \"crash\", which writes no values: the plug-in's process has ended; without -plugin" 'is said, with what to do' || diag "$err"
+like "$err" "-plugin is \"crash\", which writes no values: the plug-in's process has ended; without -plugin" 'is reported, with what to do' || diag "$err"
 run 60 env -u REGTRACE_LIBRARY "$REGTRACE" values -plugin no-such-plug-in plain
 is "$status" 1 'one that is not there'
 run 60 "$REGTRACE" values -plugin none plain
@@ -81,7 +81,7 @@ like "$out" '75\.0 % 0x7' 'is hexadecimal'
 emit gone crash plain 100
 run 60 "$REGTRACE" values gone
 is "$status" 0 "a run's own plug-in that crashes"
-like "$out" "^Values are hexadecimal: the plug-in's process has ended" 'is said' || diag "$out"
+like "$out" "^Values are hexadecimal: the plug-in's process has ended" 'the error says so' || diag "$out"
 
 # Contexts and arguments.
 emit args each args 400
@@ -108,7 +108,7 @@ run 60 "$REGTRACE" values -plugin each path
 like "$out" '75\.0 % 7' 'unless it is named again'
 run 60 "$REGTRACE" values plain path
 is "$status" 1 'different plug-ins are not mixed'
-like "$err" 'list them apart' 'and that is said'
+like "$err" 'list them apart' 'and that is reported'
 
 # Options that are refused.
 run 60 "$REGTRACE" values
@@ -199,7 +199,7 @@ END
     done
     run 60 "$REGTRACE" values merged.h5
     is "$status" 1 'such a file is no run'
-    like "$err" 'merged.h5 is a profile that .regtrace values -output. wrote' 'which is said'
+    like "$err" 'merged.h5 is a profile that .regtrace values -output. wrote' 'which is reported'
     run 60 "$REGTRACE" values plain ./plain/rank-00000.h5
     is "$status" 1 'a run that is named twice'
     like "$err" 'is named twice, and would count twice' 'is not counted twice'
