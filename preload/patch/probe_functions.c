@@ -104,7 +104,7 @@ static void settle(const struct recorder_thread *t)
 
 /* Forgets what the fast path was recording if it will not go on: the thread is further up the
  * stack. */
-static void forget_amid(uintptr_t stack)
+static void forget_pending(uintptr_t stack)
 {
     struct probe_opens *o = &probe_opens;
     if ((o->state & PROBE_BACK) != 0 && stack > o->room->pending.stack &&
@@ -139,7 +139,7 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
     if (!recorder_active(t))
         return;
     settle(t);
-    forget_amid(stack);
+    forget_pending(stack);
     while (depth_now() != 0 && is_gone(latest(), stack))
         leave(t, 0);
     uint32_t depth = depth_now();
@@ -167,7 +167,7 @@ void probe_functions_returned(uintptr_t stack, uintptr_t at)
         return;
     (void)recorder_active(t); /* a window that opens here shows what is active */
     settle(t);
-    forget_amid(stack);
+    forget_pending(stack);
     uint32_t i = depth_now();
     if (i == 0)
         return;
@@ -193,7 +193,7 @@ void probe_functions_jumped(uintptr_t from, uintptr_t to)
     uint64_t mask = sys_block_signals();
     (void)recorder_active(t);
     settle(t);
-    forget_amid(to);
+    forget_pending(to);
     while (depth_now() != 0 && latest()->stack >= from && latest()->stack < to)
         leave(t, 0);
     sys_restore_signals(mask);
