@@ -14,7 +14,7 @@
 # call them in a subshell or at the end of a pipe.
 #
 # Sets REGTRACE_SOURCE, REGTRACE_BUILD, LIBREGTRACE, REGTRACE, REGTRACE_WRITER_PROGRAM, APPS, PYTHON
-# and T.
+# (with h5py; "no" without), PYTHON_ANY, here (the folder of the test) and T (its scratch folder).
 set -u
 export LC_ALL=C
 
@@ -35,6 +35,8 @@ REGTRACE=$REGTRACE_BUILD/regtrace
 REGTRACE_WRITER_PROGRAM=$REGTRACE_BUILD/writer/regtrace-writer
 APPS=$REGTRACE_BUILD/t/apps
 PYTHON=$(sed -n 's/^S\["PYTHON3"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+here=$(cd "$(dirname "$0")" && pwd) || exit 99
 export REGTRACE_SOURCE REGTRACE_BUILD
 # The caller's own settings must not affect a test.
 unset LD_PRELOAD REGTRACE_CONTROL REGTRACE_DIR REGTRACE_RUN REGTRACE_DEFAULT_START
@@ -141,6 +143,24 @@ skip_all() {
     echo "1..0 # SKIP $1"
     rt_finished=1
     exit 0
+}
+
+# needs WHAT...: skips the file unless this build and this machine have all of these: memory (traces),
+# probes, values, steps, h5py, mpi, or a command of that name.
+needs() {
+    local what x86_64=0
+    [ "$(uname -m)" = x86_64 ] && x86_64=1
+    for what; do
+        case $what in
+        memory) [ $x86_64 = 1 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "memory traces are for x86-64 with Zydis" ;;
+        probes) [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64 with Zydis" ;;
+        values) [ $x86_64 = 1 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] || skip_all "values are for x86-64 with Zydis" ;;
+        steps) [ $x86_64 = 1 ] || skip_all "counting by steps is for x86-64 alone" ;;
+        h5py) [ "$PYTHON" != no ] || skip_all "no python3 with h5py" ;;
+        mpi) [ -n "$(mpis)" ] || skip_all "no MPI" ;;
+        *) command -v "$what" >/dev/null || skip_all "no $what" ;;
+        esac
+    done
 }
 
 # done_testing: fails if streams are left behind, prints the plan if there was none, ends the test.

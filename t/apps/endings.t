@@ -4,7 +4,7 @@
 # and without tracing, and each rank that recorded has a closed, consistent file.
 . "$(dirname "$0")/../lib.sh"
 
-[ -n "$(mpis)" ] || skip_all "no MPI"
+needs mpi
 
 # Ways after which the program goes on. After the other ways the launcher kills the other ranks. Its
 # own messages then, and the output that it still forwards, depend on timing: so for those ways the

@@ -30,7 +30,7 @@ compare() {
 }
 runs=0
 
-[ -n "$(mpis)" ] || skip_all "no MPI"
+needs mpi
 [ "$PYTHON" != no ] || PYTHON=python3
 export OMP_NUM_THREADS=2
 for mpi in openmpi mpich; do

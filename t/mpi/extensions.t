@@ -4,7 +4,7 @@
 # start and complete like those of MPI-4.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
-[ -n "$(mpis)" ] || skip_all 'no MPI here'
+needs mpi
 
 # recorded RUN: prints its MPIX_ functions, each once.
 recorded() { "$REGTRACE" dump "$1" | grep -oE '\bMPIX_[A-Za-z_]+' | LC_ALL=C sort -u | xargs; }

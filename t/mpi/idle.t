@@ -4,7 +4,7 @@
 # caller. A named call ends that, and objects that were made before are known then.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
-[ -n "$(mpis)" ] || skip_all 'no MPI here'
+needs mpi
 
 cat >tool.c <<'END'
 #define _GNU_SOURCE

@@ -3,7 +3,7 @@
 # A second tool of the profiling interface, preloaded after regtrace: both see every call once.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
-[ -n "$(mpis)" ] || skip_all 'no MPI here'
+needs mpi
 
 cat >tool.c <<'END'
 #include <mpi.h>

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 program=$REGTRACE_BUILD/t/pmu/after
-[ -x "$program" ] || skip_all "counting by steps is for x86-64 alone"
+needs steps
 edges='start:pcontrol:first,stop:pcontrol:last' all='start:pcontrol:first:bcast,stop:pcontrol:last:bcast'
 # slower NAME CHAINS [ARGUMENT] [VARIABLE=VALUE]...: runs the program. Sets out to how many times
 # longer a turn takes before the window than after it.

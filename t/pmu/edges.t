@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts
-[ -x "$parts" ] || skip_all "counting by steps is for x86-64 alone"
+needs steps
 export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
 
 # fired CHAINS: sets fired to the fired events in order, "EVENT:ICOUNT" each, and windows to

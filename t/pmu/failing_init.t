@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 program=$REGTRACE_BUILD/t/pmu/failing_init
-[ -x "$program" ] || skip_all "counting by steps is for x86-64 alone"
+needs steps
 export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
 
 # run_part PART: runs the program with a window in the instructions after MPI_Init.

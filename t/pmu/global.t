@@ -4,8 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 program=$REGTRACE_BUILD/t/pmu/global
-[ -x "$program" ] || skip_all "counting by steps is for x86-64 alone"
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs steps h5py
 export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
 
 # overshoot N CHAIN THREADS [LATE]: runs threads that follow the start at once, since its stop is

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts
-[ -x "$parts" ] || skip_all "counting by steps is for x86-64 alone"
+needs steps
 export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
 
 # lines N FORMAT: prints regions of 20 instructions, one in 50, from 20000 on, not in their order.

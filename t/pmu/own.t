@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 program=$REGTRACE_BUILD/t/pmu/stub_calls oracle=$REGTRACE_BUILD/t/oracle/oracle
-[ -x "$program" ] || skip_all "counting by steps is for x86-64 alone"
+needs steps
 n=${T_CALLS:-00200} none=${n//[0-9]/0} few=00200
 export LD_BIND_NOW=1
 

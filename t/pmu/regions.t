@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 parts=$REGTRACE_BUILD/t/pmu/parts
-[ -x "$parts" ] || skip_all "counting by steps is for x86-64 alone"
+needs steps
 export REGTRACE_PMU=step REGTRACE_CONTROLLER_LOG=$T/log
 fired() { sed -n 's/.*event \([a-z-]*\) .* icount \([0-9]*\) requested \([0-9]*\) .*/\1:\2=\3/p' "$T/log" | paste -sd' '; }
 

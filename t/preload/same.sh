@@ -29,7 +29,6 @@ same() {
     is "$difference" "" "$name: the same with the preload ($(cat "$d/bare.end"))"
     last_trace=$d/trace
 }
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 
 # Tests call same() with nothing requested, with these chains on signals, and with nothing recorded.
 CHAINS='start:signal:SIGUSR1,stop:signal:SIGUSR2,repeat'

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs compiled with -fsanitize= run as without the tracer, or are refused before they start.
 . "$(dirname "$0")/../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 grep -q '^S\["SANITIZERS_TRUE"\]="#"' "$REGTRACE_BUILD/config.status" ||
     skip_all "this build is itself for a sanitizer"
 export XDG_CACHE_HOME=$T/cache

@@ -5,7 +5,6 @@
 # each under a line "== COMMAND". `recorded.t --write` writes these files anew. If a change of an
 # output is intended, the commit says which and why. record.sh made the recordings.
 . "$(dirname "$0")/../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 
 # lacks COMMAND: prints why it cannot run here, or nothing.

@@ -4,7 +4,7 @@
 # every rank has a file.
 . "$(dirname "$0")/../lib.sh"
 
-[ -n "$(mpis)" ] || skip_all "no MPI"
+needs mpi
 control='start:pcontrol:solve,stop:pcontrol:solved,repeat'
 
 # compare MPI RANKS APP [ARGUMENT]...: compares APP with and without tracing.

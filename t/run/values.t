@@ -5,8 +5,7 @@
 # plug-ins, and HPC Challenge.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/hpcc.sh"
-[ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ] || skip_all "values are for x86-64 with Zydis"
-[ -n "$(mpis)" ] || skip_all "no MPI"
+needs values mpi
 [ "$PYTHON" != no ] || PYTHON=python3
 
 # Samples by the kernel's event timer if this machine permits it, else by the timer of CPU time.

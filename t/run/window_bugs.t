@@ -6,7 +6,7 @@
 # t/lab/inside/count.sh instruction counts.)
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 export PYTHONDONTWRITEBYTECODE=1
 
 cat >windows.c <<'END'

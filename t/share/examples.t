@@ -5,7 +5,6 @@
 # shellcheck source=t/lib.sh
 . "$(dirname "$0")/../lib.sh"
 case $PYTHON in "" | no) skip_all "no Python with h5py, pandas and matplotlib" ;; esac
-here=$REGTRACE_SOURCE/t/share
 examples=$REGTRACE_SOURCE/share/examples
 export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib
 unset PYTHONPATH

@@ -5,7 +5,6 @@
 # shellcheck source=t/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-here=$REGTRACE_SOURCE/t/share
 include=$REGTRACE_SOURCE/share/include
 want='start 0
 type 7 1 phases of the day.

@@ -6,7 +6,6 @@
 . "$(dirname "$0")/../lib.sh"
 case $PYTHON in "" | no) skip_all "no Python with h5py, pandas and matplotlib" ;; esac
 [ -n "$(mpis)" ] || skip_all "no MPI, or no mini-applications"
-here=$REGTRACE_SOURCE/t/share
 examples=$REGTRACE_SOURCE/share/examples
 export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib PYTHONPATH=$REGTRACE_SOURCE/share/python
 

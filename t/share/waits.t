@@ -3,8 +3,7 @@
 # What the Python package says of all ranks together: waits, messages, matrices, imbalance, windows;
 # on runs whose answers are known.
 . "$(dirname "$0")/../lib.sh"
-here=$REGTRACE_SOURCE/t/share
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REGTRACE_SOURCE/share/python
 cd "$T" || exit 99
 

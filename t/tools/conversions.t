@@ -8,7 +8,6 @@ mpi=$(mpis | tail -1)
 [ -n "$mpi" ] || skip_all 'no MPI here'
 [ -z "$(find "$REGTRACE_SOURCE" -maxdepth 1 -name config.status)" ] || skip_all 'the source folder is configured itself: it cannot be built elsewhere as well'
 cd "$T" || exit 99
-here=$REGTRACE_SOURCE/t/tools
 mkdir build
 (
     unset MAKEFLAGS MFLAGS MAKELEVEL TESTS TEST_LOGS

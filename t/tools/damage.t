@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Damaged, cut and foreign HDF5 files: the tools say what is wrong, and never crash or hang.
 . "$(dirname "$0")/../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 mpi=$(mpis | tail -1)
 [ -n "$mpi" ] || skip_all 'no MPI here'
 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:pcontrol:solve,stop:pcontrol:solved,repeat \

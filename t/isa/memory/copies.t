@@ -4,9 +4,8 @@
 # recording that is derived from single steps by ptrace, the program's output is the same, and the
 # skeletons compute the processor's accesses from it.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+needs memory
 [ "$(getconf LONG_BIT)" = 64 ] && setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisation here"
 SKEL=$REGTRACE_BUILD/isa/regtrace-skel
 CHECK=$REGTRACE_BUILD/t/isa/memory/skeleton

@@ -3,9 +3,8 @@
 # Tests instrumented copies and skeletons that are cached in the user's cache: the cached files
 # equal new ones, for many processes at once too, and damaged files are made again.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+needs memory
 SKEL=$REGTRACE_BUILD/isa/regtrace-skel
 gcc -O2 -Wl,--build-id -o kernels "$here/kernels.c" -lm || exit 99
 export XDG_CACHE_HOME=$T/cache

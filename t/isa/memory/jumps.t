@@ -4,9 +4,8 @@
 # nothing of the jump is recorded. That does not hold if the program may change the table, or if a
 # loaded entry also serves something else.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+needs memory
 # shellcheck source=t/isa/memory/stepped.inc
 . "$here/stepped.inc"
 

@@ -4,9 +4,8 @@
 # gotos): all targets are found, or they are not known. Also labels that programs store, and tables
 # that a subtraction bounds.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+needs memory
 # shellcheck source=t/isa/memory/stepped.inc
 . "$here/stepped.inc"
 

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../lib.sh"
 RELOCATE=$REGTRACE_BUILD/t/isa/plan/relocate.t
 [ -x "$RELOCATE" ] || skip_all "this build has no isa/ (configure says why)"
-command -v objdump >/dev/null || skip_all "no objdump"
+needs objdump
 mkdir "$T/sequences"
 run 60 "$RELOCATE" "$T/sequences"
 is "$status" 0 "sequences are made and run"

@@ -7,9 +7,8 @@
 # - The replay of a whole run has the accesses that single steps by ptrace show.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../same.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
 SKEL=$REGTRACE_BUILD/isa/regtrace-skel
 # Leaves out the functions that call sigsetjmp(): they have no instrumented copy, and a message at

@@ -4,10 +4,9 @@
 # loop, within calls, in libc, in a library, in functions that these call back. Functions that were
 # entered before are recorded from there on, and so are their callers.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 quick_replays
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 cc -O2 -Wall -o gaps "$here/programs/memory_anywhere_gaps.c" || exit 99
 
 # traced NAME CHAIN LEAST HOW ROUNDS: checks that the trace of a run with this chain has no gap, and

@@ -6,11 +6,9 @@
 # closes and the next opens at the same place, in an instrumented copy, in what copies call, and as
 # another signal's handler begins.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 quick_replays
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+needs memory
 USR1=$(kill -l USR1) USR2=$(kill -l USR2)
 again=${EVERY_AGAIN:-7} # of these windows each so many-th
 cc -O2 -DTRACER -o tracer "$here/programs/memory_every.c" || exit 99

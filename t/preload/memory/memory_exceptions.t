@@ -3,8 +3,7 @@
 # C++ exceptions reach their handlers although windows of memory traces open and close while the
 # exceptions unwind, and these windows are recorded.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 command -v "${CXX:-c++}" >/dev/null || skip_all "there is no C++ compiler"
 cd "$T" || exit 99
 

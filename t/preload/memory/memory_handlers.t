@@ -3,11 +3,9 @@
 # Memory traces of signal handlers: what they do in windows is recorded, apart from what they have
 # interrupted, and as often as they run.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 quick_replays
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+needs memory
 
 for flags in '-O0' '-O2 -no-pie -fno-pie' '-O2'; do
     # shellcheck disable=SC2086

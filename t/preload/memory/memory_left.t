@@ -4,10 +4,9 @@
 # cancellation. The replay has no access that did not happen, and ends; what follows is recorded.
 # Also traces of libraries that are loaded while a window is open, and traces of a library alone.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 quick_replays
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 
 window='start:enter_func:open_window:bcast,stop:enter_func:close_window:bcast'
 # writes ADDRESS: prints how often the replay writes there.

@@ -4,10 +4,9 @@
 # in children of vfork, and while a thread is stepped out of an instrumented copy. String
 # instructions are not stepped through.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 quick_replays
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 cc -O2 -o signals "$here/programs/memory_signals.c" -pthread || exit 99
 
 # same NAME HOW OPTION...: checks that the program prints what it prints without the tracer.

@@ -3,10 +3,8 @@
 # Memory traces of instructions that access only some elements of an operand: gathers, scatters,
 # masks, string comparisons. Scalar code beside each says which elements these are.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+needs memory
 gcc -O1 -o vectors "$here/programs/memory_vectors.c" || exit 99
 ./vectors 500 >bare 2>has
 MEMORY_LOG=log "$REGTRACE" run -quiet -o run -memory '^run_' -control 'start:enter_func:open_window,stop:enter_func:close_window' -- ./vectors 500 >out 2>err

@@ -4,10 +4,9 @@
 # that they do then is recorded, and all that the interrupted functions do. The program's own counts
 # say how much that is.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
 quick_replays
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 
 # written REPLAYED: prints "ADDRESS TIMES" for the cells that the program has printed to the file
 # out.

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/called plugin=$T/plugin.so
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
 for i in $(seq 20000); do
     echo "void a_function_with_a_name_of_some_length_$i(void) {}"

@@ -5,7 +5,7 @@
 # functions of all kinds. REGTRACE_BUILDS=all: every combination, and more programs.
 . "$(dirname "$0")/../../lib.sh"
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 functions=60 calls=300
 if [ "${REGTRACE_BUILDS:-}" = all ]; then
     seeds="1 2 3 4" levels="-O0 -O1 -O2 -O3 -Os" calls=2000

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/called plugin=$T/plugin.so
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
 c++ -O2 -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/called.cc" -ldl && cc -O2 -shared -fPIC -o "$plugin" "$REGTRACE_SOURCE/t/preload/patch/programs/called_library.c" || exit 1
 

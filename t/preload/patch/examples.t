@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/examples
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/examples.c" -pthread || exit 99
 
 # example TEXT CALLS WANTED: checks the marks of each window. WANTED has a letter for a begin, and

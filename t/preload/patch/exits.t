@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/exits plugin=$T/plugin.so
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 command -v c++ >/dev/null || skip_all "there is no C++ compiler here"
 # Direct calls return to places that are known beforehand, most of which get jumps. Calls by
 # pointers, the only ones in the third build, return to int3s.

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/jumps
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 cat >"$T/starts.c" <<'END'
 #include <pthread.h>
 #include <unistd.h>

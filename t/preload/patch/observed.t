@@ -4,7 +4,7 @@
 # watches the code and the clock all the time. The time for writing probes counts as the thread's
 # own overhead.
 . "$(dirname "$0")/../../lib.sh"
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 [ "$(uname -m)" = x86_64 ] || skip_all 'probes are for x86-64'
 grep -q '^flags.*constant_tsc' /proc/cpuinfo || skip_all 'no constant TSC: the clock of traces is another one'
 

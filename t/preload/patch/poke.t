@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/poke
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 seconds=${REGTRACE_POKE_SECONDS:-4}
 chains=
 for f in frame pushes whole singles four two three; do

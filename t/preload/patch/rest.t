@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/rest
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 cc -O2 -D_GNU_SOURCE -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/rest.c" -ldl -pthread -lrt || exit 99
 
 # rests PART CHAINS [any]: checks that as many alarms fire as the program says. any: does not check

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/returns
 export XDG_CACHE_HOME=$T/cache
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 cat >"$T/plugged.c" <<'END'
 void *plugged_back;
 __attribute__((noinline, noclone)) int plugged(int n)

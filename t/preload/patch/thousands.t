@@ -3,11 +3,9 @@
 # Windows of a program with thousands of functions, which are patched each time while another thread
 # runs them: page by page, not place by place. After the windows the original bytes are there again.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 [ -n "$PYTHON_ANY" ] || skip_all "no python3"
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "no regtrace-skel: it needs Zydis and x86-64"
+needs memory
 grep -q '^syscw:' /proc/self/io 2>/dev/null || skip_all "the kernel does not count system calls (/proc/self/io)"
 
 functions=3000

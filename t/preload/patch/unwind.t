@@ -4,7 +4,7 @@
 # and gdb go through it as if it were not there.
 . "$(dirname "$0")/../../lib.sh"
 export XDG_CACHE_HOME=$T/cache REGTRACE_DIR=$T/run
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 c++ -g -O2 -fno-omit-frame-pointer -fnon-call-exceptions -fasynchronous-unwind-tables -o "$T/unwind" "$REGTRACE_SOURCE/t/preload/patch/programs/unwind.cc" -pthread || exit 99
 
 # unwinds LEAST WHAT: checks that unwinding goes right at LEAST instructions or more, and that

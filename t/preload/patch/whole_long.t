@@ -8,7 +8,7 @@
 P=$T/whole
 export XDG_CACHE_HOME=$T/cache
 cd "$T" || exit 99
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+needs probes
 read -r -a hdf5 <<<"$(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)"
 cc -O1 -fno-builtin -DWITH_HDF5 -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/whole.c" "${hdf5[@]}" -lm || exit 99
 

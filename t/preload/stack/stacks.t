@@ -4,7 +4,6 @@
 # without the tracer, with every option.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../same.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cc -O1 -g -o "$T/stacks" "$here/stacks.c" -pthread || exit 99
 # A library with as much TLS as a memory allocator has.
 echo '__thread char large[3072] __attribute__((tls_model("initial-exec"))); char *of_large(void) { return large; }' >"$T/large.c"

@@ -3,7 +3,7 @@
 # Programs whose instructions are followed at samples do what they do without the tracer.
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/../same.sh"
-[ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ] || skip_all "values are for x86-64 with Zydis"
+needs values
 
 # Samples as often as this machine allows: by the kernel's timer for events, else by the timer for
 # CPU time.

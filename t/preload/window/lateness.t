@@ -4,7 +4,7 @@
 # the edge is never late. The program reads the clock around both, which gives the bounds. A thread
 # that began within the window counts its lateness from its own begin.
 . "$(dirname "$0")/../../lib.sh"
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 
 # The program prints eight times: before and after the start, before and after the first event of
 # the other thread after it, and the same for the stop. Between the two lines it prints the times

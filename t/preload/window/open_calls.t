@@ -4,7 +4,7 @@
 # interrupts the call.
 . "$(dirname "$0")/../../lib.sh"
 
-[ -n "$(mpis)" ] || skip_all "no MPI"
+needs mpi
 
 # edges FOLDER COUNT: prints the first COUNT enters and leaves of MPI_Send and MPI_Barrier, one on
 # each line.

@@ -60,7 +60,6 @@ print(*("%d %d %s" % (w["ordinal"], w["bcast"], w["closed_by"].replace(" ", "_")
 marks() { sed -n 's/^ *[0-9.]* *[0-9]* *[0-9]* *\([-0-9]*\) *EV_MARK_SET .*value=\([0-9]*\).*/\2 in \1/p' <<<"$events" | tr '\n' ';'; }
 # of EVENT FIELD: prints this field of each such event.
 of() { sed -n "s/.* $1 .* $2=\"\{0,1\}\([^\" ]*\)\"\{0,1\}.*/\1/p" <<<"$events" | tr '\n' ' '; }
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 
 for mpi in $(mpis); do
     if ! "mpicc.$mpi" -I"$REGTRACE_SOURCE/share/include" -o "levels.$mpi" levels.c 2>/dev/null; then

@@ -4,7 +4,7 @@
 # the broadcast stop that closed it, or with the process. Only a killed process, which closed
 # nothing, leaves a truncated window.
 . "$(dirname "$0")/../../lib.sh"
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 cd "$T" || exit 99
 
 # Each letter of main's argument is a step. t starts a thread that records a mark and waits forever;

@@ -3,8 +3,7 @@
 # `regtrace emulate`: compares each change of channels with an oracle that reads the rank files
 # independently. Also policies, options and the link in regtrace.h5.
 . "$(dirname "$0")/../../lib.sh"
-here=$REGTRACE_SOURCE/t/tools/channels
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 export PYTHONDONTWRITEBYTECODE=1
 cd "$T" || exit 99
 

@@ -3,7 +3,7 @@
 # Where a thread loses events, the channels show nothing through the gap that was open before, and
 # nothing unknown after it.
 . "$(dirname "$0")/../../lib.sh"
-[ "$PYTHON" != no ] || skip_all "no python3 with h5py"
+needs h5py
 cd "$T" || exit 99
 mkdir run
 "$REGTRACE_BUILD/t/tools/channels/gap" "$REGTRACE_BUILD/writer/regtrace-writer" run gap.stream

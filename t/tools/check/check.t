@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # regtrace check finds nothing wrong with a good run, and finds each broken invariant by its rule.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 mpi=$(mpis | tail -1)
 [ -n "$mpi" ] || skip_all 'no MPI here'
 

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/../../lib.sh"
 [ "$PYTHON" != no ] || skip_all 'no Python here for the stand-in of a writer'
 cd "$T" || exit 99
-here=$REGTRACE_SOURCE/t/tools/ctl
 
 # A stand-in for a writer fails at each step of a request in turn, then answers.
 mkdir -p fake/ctl

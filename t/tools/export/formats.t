@@ -4,7 +4,6 @@
 # signals and counters: whole, in part, with a killed rank, and with lost events. Independent
 # readers (judge.py, otf2-print) compare each export with regtrace dump.
 . "$(dirname "$0")/../../lib.sh"
-here=$REGTRACE_SOURCE/t/tools/export
 export PYTHONDONTWRITEBYTECODE=1
 [ -n "$PYTHON" ] && [ "$PYTHON" != no ] || skip_all 'no Python to read exports with'
 cd "$T" || exit 99

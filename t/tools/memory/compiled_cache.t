@@ -3,9 +3,8 @@
 # Compiled skeletons are cached: a second `regtrace skel replay` calls no compiler and prints the
 # same. A cached file that is damaged, or that others may have written, is compiled again.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 mkdir tmp && export TMPDIR=$T/tmp XDG_CACHE_HOME=$T/cache
 gcc -O2 -g -o program "$here/skel_program.c" -lpthread || exit 99
 "$REGTRACE" run -o run -memory . -control 'start:enter_func:open_window,stop:enter_func:close_window,repeat:100000' -- ./program 3 4 >out 2>said || exit 99

@@ -3,9 +3,8 @@
 # `regtrace skel replay -format hdf5`: compares rows and tables, read by h5py, with the records, nm
 # and addr2line. An existing file stays, and a failure leaves no file.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 mkdir "$T/tmp" && export TMPDIR=$T/tmp
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
 gcc -O2 -g -o program "$here/skel_program.c" -lpthread || exit 99

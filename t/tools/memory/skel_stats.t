@@ -3,10 +3,8 @@
 # `regtrace skel stats`: compares its numbers with those that Python computes from the accesses, and
 # with numbers known by hand. Also expressions without the program, and failures.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+needs memory
 mkdir "$T/tmp" && export TMPDIR=$T/tmp
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
 gcc -O2 -g -no-pie -fno-pie -o program "$here/skel_stats_program.c" -lpthread || exit 99

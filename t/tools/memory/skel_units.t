@@ -4,7 +4,7 @@
 # without optimization; the accesses are the same as with one unit.
 . "$(dirname "$0")/../../lib.sh"
 cd "$T" || exit 1
-[ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || skip_all "memory traces are for x86-64 with Zydis"
+needs memory
 mkdir tmp && export TMPDIR=$T/tmp XDG_CACHE_HOME=$T/cache
 # Functions that call each other. Some have loops, tail calls, jump tables, registers that callers
 # know, and recursion.

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../lib.sh"
 PRV=$REGTRACE_SOURCE/t/tools/paraver/prv.py
 prv() { PYTHONDONTWRITEBYTECODE=1 "$PYTHON" "$PRV" "$@"; }
-[ "$PYTHON" != no ] || skip_all "no python3 with h5py"
+needs h5py
 # whole DIR NAME: both traces of DIR follow their format.
 whole() {
     prv "$1" thread check >"$T/check" 2>"$T/check.err" && prv "$1" cpu check >>"$T/check" 2>>"$T/check.err"

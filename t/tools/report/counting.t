@@ -3,7 +3,6 @@
 # regtrace report on runs without chains: counting runs (synthetic_windows.py writes files with
 # given totals), runs without a default start, and runs whose program opens windows itself.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 export PYTHONDONTWRITEBYTECODE=1
 

@@ -4,9 +4,8 @@
 # (synthetic_windows.py describes each), so the right answers are known: they are worked out by hand
 # here.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 export PYTHONDONTWRITEBYTECODE=1
 for kind in uniform weights multipliers uncounted phases truncated whole count; do
     "$PYTHON" "$here/synthetic_windows.py" "$T/$kind" $kind || ok 1 "the synthetic run $kind was made"

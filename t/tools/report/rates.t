@@ -3,9 +3,8 @@
 # Rates of counted events, in report and in Python. counted_windows.py writes the counts and the
 # lengths of windows, so the right rates are worked out by hand here: 2.1 times the counts, in 6 ms.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 export PYTHONDONTWRITEBYTECODE=1
 
 # counted NAME EVENT=COUNT...: sets text and json to what report says of such a run.

@@ -3,10 +3,9 @@
 # Compares regtrace report and dump with h5py's own reading of the same files. Also runs with
 # missing, killed and live ranks.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 
 # compare FOLDER NAME [FIRST LAST]: compares report and dump of the folder, or of these windows,
 # with what h5py finds there.

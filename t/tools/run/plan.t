@@ -4,9 +4,8 @@
 # the right chains are known: they are worked out by hand here. The tests of pmu/ show that such
 # chains open their windows at these places.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 export PYTHONDONTWRITEBYTECODE=1
 
 made=0

@@ -3,9 +3,8 @@
 # regtrace split: compares the files of single windows with the run they come from, read by h5py.
 # Also unusual runs, folders and inputs.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 export PYTHONDONTWRITEBYTECODE=1
 
 # split_is_right NAME RUN [CHECKED]: splits RUN and compares the result with the oracle. Every

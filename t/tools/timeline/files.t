@@ -3,7 +3,6 @@
 # The files of regtrace timeline, without a browser: their contents, what is refused, and that they
 # are the same each time.
 . "$(dirname "$0")/../../lib.sh"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
 cc -O2 -I"$REGTRACE_SOURCE/share/include" -o "$T/threads" "$REGTRACE_SOURCE/t/tools/streams/busy_threads.c" -pthread || exit 99
 run 60 "$REGTRACE" run -quiet -o "$T/run" -- "$T/threads"
 is "$status" 0 "a run of two processes with four threads each" || diag "$err"

@@ -3,10 +3,7 @@
 # Loops whose values and addresses are known beforehand (kernels.c), end to end: `regtrace values`
 # lists each value as often as it occurs, and lists no address that a single-stepper has not seen.
 . "$(dirname "$0")/../../lib.sh"
-here=$REGTRACE_SOURCE/t/tools/values
-[ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ] || skip_all "values are for x86-64 with Zydis"
-command -v objdump >/dev/null || skip_all "no objdump"
-PYTHON_ANY=$(sed -n 's/^S\["PYTHON3_ANY"\]="\(.*\)"$/\1/p' "$REGTRACE_BUILD/config.status")
+needs values objdump
 [ -n "$PYTHON_ANY" ] && [ "$PYTHON_ANY" != no ] || skip_all "no Python"
 cd "$T" || exit 99
 samples=${REGTRACE_TEST_SAMPLES:-2000} # of each instruction, at least

@@ -3,7 +3,6 @@
 # regtrace values lists profiles that are known beforehand (t/writer/value_emitter.c) exactly; h5py
 # reads the same values.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 
 # A stand-in for regtrace-vprofiler is beside the copy of the library. Beside the copy of the

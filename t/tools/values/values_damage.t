@@ -3,9 +3,8 @@
 # Runs `regtrace values` on runs whose tables of values are damaged:
 # t/tools/values/values_damage.py. REGTRACE_TEST_ROUNDS sets the number of rounds.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
-[ "$PYTHON" != no ] || skip_all 'no python3 with h5py'
+needs h5py
 [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] || skip_all 'this build has no isa/ (configure says why)'
 cat >hot.c <<'C'
 static unsigned long a[4096];
