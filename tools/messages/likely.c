@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stores segments with their sends and receives, and matches overlapping ones when none is open. */
+ * Stores stretches with their sends and receives, and matches overlapping ones when none is open. */
 #include "tools/messages/likely.h"
 
 #include "tools/messages/shift.h"
@@ -74,7 +74,7 @@ void likely_close(struct likely *l)
     free(l);
 }
 
-/* --- segments --------------------------------------------------------------------------------- */
+/* --- stretches -------------------------------------------------------------------------------- */
 
 void likely_level(struct likely *l, uint32_t process, int level)
 {
@@ -82,7 +82,7 @@ void likely_level(struct likely *l, uint32_t process, int level)
 }
 
 /* Is this thread the only one of its process that uses MPI? Takes the first one for it. If another
- * one uses MPI, the open segment is not fully known. */
+ * one uses MPI, the open stretch is not fully known. */
 static bool is_single(struct likely *l, const struct emu_record *r, uint32_t process)
 {
     struct likely_process *p = &l->processes[process];
@@ -233,7 +233,7 @@ bool likely_add_receive(struct likely *l, uint32_t process, const struct likely_
 
 /* --- queues ----------------------------------------------------------------------------------- */
 
-/* Numbers of a segment's sends or receives, sorted by queue and then by number. */
+/* Numbers of a stretch's sends or receives, sorted by queue and then by number. */
 struct sorted {
     uint32_t *all;
     size_t count;
@@ -316,7 +316,7 @@ struct likely_runs {
     size_t count, room;
 };
 
-/* Sets *error to the possible clock error between two segments. Returns false if the clocks of
+/* Sets *error to the possible clock error between two stretches. Returns false if the clocks of
  * their nodes were not compared. */
 static bool error_between(const struct likely *l, const struct likely_stretch *a,
                           const struct likely_stretch *b, int64_t *error)
@@ -330,7 +330,7 @@ static bool error_between(const struct likely *l, const struct likely_stretch *a
     return *error != 0;
 }
 
-/* Finds the runs of all queues into the segment `to`. */
+/* Finds the runs of all queues into the stretch `to`. */
 static int find_runs(const struct likely *l, struct likely_stretch *to, const struct sorted *in,
                      const struct sorted *sends, struct likely_runs *runs)
 {
@@ -359,7 +359,7 @@ static int find_runs(const struct likely *l, struct likely_stretch *to, const st
     return 0;
 }
 
-/* Notes which run each receive is in. A receive in the runs of two segments of its sender is in
+/* Notes which run each receive is in. A receive in the runs of two stretches of its sender is in
  * none. */
 static void place(const struct likely_runs *runs, struct shift_place *places, bool *twice)
 {
@@ -417,7 +417,7 @@ static void count_left(struct likely *l)
     }
 }
 
-/* Marks a segment as not fully known if the cancelling of a send has not ended in it: the message
+/* Marks a stretch as not fully known if the cancelling of a send has not ended in it: the message
  * may or may not have been sent. */
 static void spoil_cancelling(struct likely_stretch *s)
 {

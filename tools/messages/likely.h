@@ -2,8 +2,8 @@
  * Matches sends and receives of processes that record windows only. They are stored while windows
  * are open, and then matched if times and sizes leave exactly one way to match them (shift.h).
  *
- * A segment is a window of a process's only thread that uses MPI: all that the process does with
- * MPI in it is known. Overlapping segments of all processes are matched together when none is open
+ * A stretch is a window of a process's only thread that uses MPI: all that the process does with
+ * MPI in it is known. Overlapping stretches of all processes are matched together when none is open
  * any more. Until then they are in memory: 64 bytes for a send or receive, 2^26 of these at most.
  * Those without a partner are counted by the reason that they came with. */
 #ifndef REGTRACE_TOOLS_MESSAGES_LIKELY_H
@@ -22,7 +22,7 @@ struct likely_send {
     bool dropped, cancelling; /* cancelled, failed or matched; MPI_Cancel was called */
     uint8_t why;              /* emu_unmatched_reason */
     uint32_t stream;
-    /* Its call begins and ends; its buffer is free again. INT64_MAX: not in this segment. */
+    /* Its call begins and ends; its buffer is free again. INT64_MAX: not in this stretch. */
     int64_t ns, end_ns, done_ns;
     uint64_t bytes;
 };
@@ -74,16 +74,16 @@ void likely_close(struct likely *l);
 /* Notes that MPI is up in that process; `level` as in EV_MPI_READY. */
 void likely_level(struct likely *l, uint32_t process, int level);
 /* Takes a record; must come before everything else that the record causes. Sets *ended if the
- * process's segment was open and has ended. Returns 0 or -ENOMEM. */
+ * process's stretch was open and has ended. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int likely_take(struct likely *l, const struct emu_record *r, uint32_t process,
                               bool *ended);
-/* Returns whether the process has an open segment in which everything is known, and `stream` is its
+/* Returns whether the process has an open stretch in which everything is known, and `stream` is its
  * thread. */
 bool likely_is_open(const struct likely *l, uint32_t process, uint32_t stream);
-/* Notes that not everything in the process's open segment is known. */
+/* Notes that not everything in the process's open stretch is known. */
 void likely_spoil(struct likely *l, uint32_t process);
 
-/* Stores a send. Returns its number in its segment, or 0 if it is not stored. */
+/* Stores a send. Returns its number in its stretch, or 0 if it is not stored. */
 uint32_t likely_add_send(struct likely *l, uint32_t process, const struct likely_send *what);
 struct likely_send *likely_sent(struct likely *l, uint32_t process, uint32_t number);
 bool likely_add_receive(struct likely *l, uint32_t process, const struct likely_receive *what);
@@ -93,7 +93,7 @@ uint32_t likely_add_wait(struct likely *l, uint32_t process, int64_t ns);
 void likely_complete(struct likely *l, uint32_t process, uint32_t wait);
 void likely_unclear(struct likely *l, uint32_t process, uint32_t wait);
 
-/* Ends all segments after the last record. */
+/* Ends all stretches after the last record. */
 RT_MUST_CHECK int likely_end(struct likely *l);
 
 #endif
