@@ -42,8 +42,8 @@ struct recorder_scratch *recorder_scratch_take(struct recorder_thread *t, size_t
 
 void recorder_scratch_give(struct recorder_thread *t, struct recorder_scratch *s)
 {
-    unmap_scratch(swap_scratch(t, t->attachment == RECORDER_ATTACHED ? s : NULL));
-    if (t->attachment != RECORDER_ATTACHED)
+    unmap_scratch(swap_scratch(t, recorder_is_attached(t) ? s : NULL));
+    if (!recorder_is_attached(t))
         unmap_scratch(s);
 }
 

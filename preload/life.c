@@ -307,7 +307,7 @@ static struct preload_thread *attach(struct recorder_thread *t)
     uint64_t mask = sys_block_signals();
     run_with_room(NULL, attach_here, t);
     sys_restore_signals(mask);
-    return t->attachment == RECORDER_ATTACHED ? t->window_state : NULL;
+    return recorder_is_attached(t) ? t->window_state : NULL;
 }
 
 struct preload_thread *thread_self(void)
@@ -315,7 +315,7 @@ struct preload_thread *thread_self(void)
     struct recorder_thread *t = &recorder_self;
     if (RT_UNLIKELY(recorder_was_forked()) && !follow_unseen_fork(t))
         return NULL;
-    if (RT_LIKELY(t->window_state != NULL && t->attachment == RECORDER_ATTACHED))
+    if (RT_LIKELY(t->window_state != NULL && recorder_is_attached(t)))
         return t->window_state;
     if (t->attachment == RECORDER_DETACHED || t->in_toolkit || process_is_idle_now())
         return NULL;
@@ -365,7 +365,7 @@ void thread_finish(void)
     probes_thread_gone();
     if (t->claimed != 0)
         requests_early_thread(t->claimed - 1, 0);
-    if (t->attachment != RECORDER_ATTACHED || pt == NULL) {
+    if (!recorder_is_attached(t) || pt == NULL) {
         memory_thread_ends(t, pt);
         thread_count_ends();
         return;
@@ -389,7 +389,7 @@ void thread_finish(void)
 void thread_named(const char *name)
 {
     struct recorder_thread *t = &recorder_self;
-    if (t->attachment == RECORDER_ATTACHED && t->row != NULL && recorder_is_on())
+    if (recorder_is_attached(t) && t->row != NULL && recorder_is_on())
         t->row->name = stream_string_id(&recorder_stream, name);
 }
 

@@ -145,8 +145,8 @@ skip_all() {
     exit 0
 }
 
-# needs WHAT...: skips the file unless this build and this machine have all of these: memory (traces),
-# probes, values, steps, h5py, mpi, or a command of that name.
+# needs WHAT...: skips the file unless this build and this machine have all of these: memory
+# (traces), probes, values, steps, h5py, mpi, or a command of that name.
 needs() {
     local what x86_64=0
     [ "$(uname -m)" = x86_64 ] && x86_64=1

@@ -124,7 +124,7 @@ bool recorder_thread_attach(struct recorder_thread *t, bool helper)
 {
     if (!recorder_is_on() || t->attachment == RECORDER_DETACHED)
         return false;
-    if (t->attachment == RECORDER_ATTACHED)
+    if (recorder_is_attached(t))
         return true;
     struct stream_header *h = recorder_stream.header;
     t->cpu = cpu_source();
@@ -409,8 +409,7 @@ static uint64_t fill_long(struct recorder_thread *t, uint32_t code_flags, uint64
 void recorder_emit_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                            const uint64_t *more, unsigned n_more)
 {
-    if (RT_LIKELY(t->attachment == RECORDER_ATTACHED && has_room(t, 1 + n_more) &&
-                  !is_another_process()))
+    if (RT_LIKELY(recorder_is_attached(t) && has_room(t, 1 + n_more) && !is_another_process()))
         (void)fill_long(t, code_flags, a, b, more, n_more);
     else
         (void)recorder_emit_long(t, code_flags, a, b, more, n_more);
@@ -436,7 +435,7 @@ RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_fla
 
 void recorder_flush(struct recorder_thread *t)
 {
-    if (t->chunk == NULL || t->attachment != RECORDER_ATTACHED)
+    if (t->chunk == NULL || !recorder_is_attached(t))
         return;
     uint64_t mask = sys_block_signals();
     if (t->chunk != NULL && atomic_load(&t->cursor) != chunk_slots(t->chunk))
@@ -446,7 +445,7 @@ void recorder_flush(struct recorder_thread *t)
 
 void recorder_thread_end(struct recorder_thread *t)
 {
-    if (t->attachment != RECORDER_ATTACHED)
+    if (!recorder_is_attached(t))
         return;
     recorder_scratch_end(t);
     uint64_t mask = sys_block_signals();

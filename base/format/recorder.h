@@ -76,6 +76,11 @@ struct recorder_thread {
     struct recorder_scratch *scratch; /* NULL: not mapped, or in use */
 };
 
+static inline bool recorder_is_attached(const struct recorder_thread *t)
+{
+    return t->attachment == RECORDER_ATTACHED;
+}
+
 /* Marks functions that the program calls. If recorder_self.counted is set, they report at their
  * very beginning and their very end that their instructions are not the program's. Single steps
  * leave these functions out (pmu/step.c). */

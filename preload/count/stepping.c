@@ -134,7 +134,7 @@ static bool is_behind(const struct preload_thread *pt)
 {
     return __atomic_load_n(ctl_shared_epoch(process.shared), __ATOMIC_ACQUIRE) !=
                __atomic_load_n(&pt->automaton->epoch, __ATOMIC_RELAXED) ||
-           (recorder_self.attachment == RECORDER_ATTACHED &&
+           (recorder_is_attached(&recorder_self) &&
             recorder_self.epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire));
 }
 

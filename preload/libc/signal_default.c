@@ -108,7 +108,7 @@ static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
 {
     struct recorder_thread *t = &recorder_self;
     uint32_t in_toolkit = t->in_toolkit;
-    bool attached = t->attachment == RECORDER_ATTACHED;
+    bool attached = recorder_is_attached(t);
     if (attached)
         t->in_toolkit = 0; /* even if it interrupted our code, it is the program's */
     struct memory_handler *memory =

@@ -428,7 +428,7 @@ void waits_continue(void *context, struct waits_arrival came, bool programs)
         go_on(uc, &b, came.at, came.seen);
     } else if (!move(uc, &b, came)) {
         struct recorder_thread *t = &recorder_self;
-        if (t->row != NULL && t->attachment == RECORDER_ATTACHED)
+        if (t->row != NULL && recorder_is_attached(t))
             t->row->interrupted++;
         give(uc);
     }

@@ -14,8 +14,8 @@
 #if PROBE_HAS_FAST
 
 /* Records the event of f if no handler has recorded since `slot` was the next slot and the list was
- * `state`. The clock is the counter: otherwise no site takes this path. pending: flag that the state
- * has meanwhile; after: the depth afterwards. Returns false if the slow path must follow. */
+ * `state`. The clock is the counter: otherwise no site takes this path. pending: flag of the state
+ * until then; after: the depth afterwards. Returns false if the slow path must follow. */
 static inline __attribute__((always_inline)) bool
 put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, uint32_t windows,
     const struct probe_function *f, uint32_t code, uint64_t b, uint64_t state, uint64_t pending,

@@ -181,8 +181,7 @@ void functions_jumped(uintptr_t stack)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = t->window_state;
-    if ((!wanted && !events_wanted) || t->in_toolkit || pt == NULL ||
-        t->attachment != RECORDER_ATTACHED)
+    if ((!wanted && !events_wanted) || t->in_toolkit || pt == NULL || !recorder_is_attached(t))
         return;
     drop_dead(t, pt, stack);
 }

@@ -386,8 +386,7 @@ void process_interrupted(siginfo_t *info, void *context)
     struct recorder_thread *t = &recorder_self;
     if (!process.traced)
         return;
-    if (context != NULL && t->row != NULL && t->attachment == RECORDER_ATTACHED &&
-        waits_is_lost(context)) {
+    if (context != NULL && t->row != NULL && recorder_is_attached(t) && waits_is_lost(context)) {
         t->row->interrupted++;
         if (recorder_is_on() && t->recording)
             (void)recorder_emit(t, EV_INTERRUPTED, 1, 0);

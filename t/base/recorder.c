@@ -89,7 +89,7 @@ static void on_signal(int signo)
 {
     (void)signo;
     int keep = errno;
-    if (recorder_self.attachment == RECORDER_ATTACHED)
+    if (recorder_is_attached(&recorder_self))
         (void)recorder_emit(&recorder_self, EV_MARK_PUSH, from_handler++, 0);
     errno = keep;
 }

@@ -152,9 +152,10 @@ struct event_replay {
 extern const struct labels labels_of_states, labels_of_processors, labels_of_flushes, labels_of_mpi,
     labels_of_activities, labels_of_comms, labels_of_windows, labels_of_names, labels_of_signals,
     labels_of_marks, labels_of_functions;
-/* Returns the value of mpi.activity during a call of this function (0 to 767). In mpi/mpi_model.c. */
+/* In mpi/mpi_model.c. mpi_activity() returns the value of mpi.activity during a call of this
+ * function (0 to 767). mpi_show() shows the innermost MPI call of a thread, or that there is
+ * none. */
 int64_t mpi_activity(uint32_t function);
-/* Shows the innermost MPI call of a thread, or that there is none: mpi/mpi_model.c. */
 RT_MUST_CHECK int mpi_show(struct event_replay *r, uint32_t stream, struct rt_error *e);
 
 static inline const struct rt_rank *replay_rank_of(const struct event_replay *r,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Stores stretches with their sends and receives, and matches overlapping ones when none is open. */
+ * Stores stretches with their sends and receives, and matches overlapping ones when none is
+ * open. */
 #include "tools/messages/likely.h"
 
 #include "tools/messages/shift.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * raw_children PART [late]: children with their own memory that fork() does not make. PART is
- * clone, returns, raw_clone, raw_fork, raw_exec, fork, program, blind or sandbox. Each child records
- * while its parent does. The output must be the same with and without the preload.
+ * clone, returns, raw_clone, raw_fork, raw_exec, fork, program, blind or sandbox. Each child
+ * records while its parent does. The output must be the same with and without the preload.
  * - late: the parent records nothing
  * - program: has no children
  * - blind: has no children, and in the end may open no more descriptors

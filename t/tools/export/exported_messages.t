@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Messages in exports of a whole run and of parts, read by an independent reader (exported_messages.py): they
-# are those that the program itself has logged (t/tools/messages/exchange.c).
+# Messages in exports of a whole run and of parts, read by an independent reader
+# (exported_messages.py): they are those that the program itself has logged
+# (t/tools/messages/exchange.c).
 . "$(dirname "$0")/../../lib.sh"
 export PYTHONDONTWRITEBYTECODE=1
 [ -n "$PYTHON" ] && [ "$PYTHON" != no ] || skip_all 'no Python to read exports with'
