@@ -94,7 +94,7 @@ for compiler in 'gcc -O0' 'gcc -O2' 'clang -O0' 'clang -O3'; do
         continue
     fi
     # shellcheck disable=SC2086
-    $compiler -I"$REGTRACE_SOURCE" -o amid "$here/programs/memory_amid.c" || exit 99
+    $compiler -I"$REGTRACE_SOURCE" -o amid "$here/programs/memory_midway.c" || exit 99
     amid "$compiler" name "100 windows, 200 calls, 8500 accesses, ended early: 0" "$WINDOWS"
     amid "$compiler" calls "100 windows, 266 calls, 5754 accesses, ended early: 0" "$WINDOWS"
     amid "$compiler" function "100 windows, 200 calls, 1956 accesses, ended early: 0" 'start:enter_func:phase,stop:enter_func:close_window,repeat:100000'

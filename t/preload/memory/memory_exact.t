@@ -130,7 +130,7 @@ else
 fi
 
 # Mid-function entries too, and copies that are made while the program runs.
-cc -O2 -I"$REGTRACE_SOURCE" -o amid "$here/programs/memory_amid.c" || exit 99
+cc -O2 -I"$REGTRACE_SOURCE" -o amid "$here/programs/memory_midway.c" || exit 99
 for plan in registers addresses; do
     for part in 'name 200 8500 start:enter_func:open_window,stop:enter_func:close_window' 'start 100 5100 start:timeout:100000s'; do
         read -r way calls accesses chain <<<"$part"

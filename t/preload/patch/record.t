@@ -77,10 +77,10 @@ done
 
 # Handlers interrupt an enter or a leave, enter and leave functions themselves, and may never come
 # back.
-c++ -O2 -o "$T/amid" "$REGTRACE_SOURCE/t/preload/patch/programs/amid.cc" -pthread -lrt || exit 99
+c++ -O2 -o "$T/interrupted" "$REGTRACE_SOURCE/t/preload/patch/programs/interrupted.cc" -pthread -lrt || exit 99
 for jumps in 0 1; do
     rm -rf "$T/run"
-    run 120 "$REGTRACE" run -quiet -o "$T/run" -functions '^r_' -- "$T/amid" 6000 "$jumps"
+    run 120 "$REGTRACE" run -quiet -o "$T/run" -functions '^r_' -- "$T/interrupted" 6000 "$jumps"
     is "$status" 0 "a handler each 100 us, jumps $jumps: the program ends well" || diag "$err"
     ok_run "what is recorded holds" "$REGTRACE" check "$T/run"
     is "$(functions "$T/run" | awk '
