@@ -26,6 +26,24 @@ static bool is_folder(const char *path, const struct stat *folder)
     return stat(path, &s) == 0 && s.st_dev == folder->st_dev && s.st_ino == folder->st_ino;
 }
 
+static bool is_writer(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash != NULL ? slash + 1 : path, "regtrace-writer") == 0;
+}
+
+/* In the middle of execve(2) a process has its new executable, but no command line yet. On a busy
+ * machine it may stay there for a while. Returns true if that executable is a writer: of which
+ * folder, a later look will show. */
+static bool is_executed(const char *pid)
+{
+    char path[64], executable[PATH_MAX];
+    (void)snprintf(path, sizeof path, "/proc/%.20s/exe", pid);
+    ssize_t n = readlink(path, executable, sizeof executable - 1);
+    executable[n > 0 ? n : 0] = '\0';
+    return is_writer(executable);
+}
+
 /* Returns true if the command line of the process is regtrace-writer ... --dir FOLDER. */
 static bool writes_to(const char *pid, const struct stat *folder)
 {
@@ -36,10 +54,9 @@ static bool writes_to(const char *pid, const struct stat *folder)
     if (fd >= 0)
         (void)close(fd);
     if (n <= 0)
-        return false;
+        return n == 0 && is_executed(pid);
     text[n] = '\0';
-    const char *slash = strrchr(text, '/');
-    if (strcmp(slash != NULL ? slash + 1 : text, "regtrace-writer") != 0)
+    if (!is_writer(text))
         return false;
     const char *word = text;
     while (word != NULL && strcmp(word, "--dir") != 0)

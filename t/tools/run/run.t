@@ -372,4 +372,9 @@ cc -DWRITER="\"$REGTRACE_BUILD/writer/regtrace-writer\"" -o "$T/slow/regtrace-wr
 REGTRACE_WRITER=$T/slow/regtrace-writer run 60 "$REGTRACE" run -o "$T/comes-late" -- "$T/slow/dies"
 like "$err" '1 process recorded in ' "a killed program whose writer comes late is waited for"
 ok_run "and recorded" test -s "$T/comes-late/rank-00000.h5"
+
+# In the middle of execve a process has no command line. The stand-in has none for longer.
+mkdir "$T/bare" && cc -DWRITER="\"$REGTRACE_BUILD/writer/regtrace-writer\"" -o "$T/bare/regtrace-writer" "$here/bare_writer.c" -pthread || exit 99
+REGTRACE_WRITER=$T/bare/regtrace-writer run 60 "$REGTRACE" run -o "$T/bare-run" -- "$T/slow/dies"
+like "$err" '1 process recorded in ' "a writer without a command line is waited for"
 done_testing
