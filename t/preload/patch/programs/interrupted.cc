@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * interrupted TIMES JUMPS: 8 threads enter and leave functions TIMES times each, while a timer of 100
- * us interrupts them wherever they are. Its handler enters and leaves functions too and, if JUMPS is
- * not 0, sometimes leaves by siglongjmp. Prints how often the handler has run. */
+ * interrupted TIMES JUMPS: 8 threads enter and leave functions TIMES times each, while a timer of
+ * 100 us interrupts them wherever they are. Its handler enters and leaves functions too and, if
+ * JUMPS is not 0, sometimes leaves by siglongjmp. Prints how often the handler has run. */
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
