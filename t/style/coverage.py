@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints which share of the lines the tests have executed: coverage.py SOURCE BUILD [FILE].
 
-BUILD was configured with --enable-coverage, and tests have run in it. One folder a line: name, tab,
+BUILD was configured with --enable-coverage in an empty folder, and tests have run in it. One folder a line: name, tab,
 lines that can be executed, tab, per cent of them that were. With FILE (a path in SOURCE) the lines
 of this file that nothing has executed. gcovr reads the counts.
 
@@ -18,7 +18,7 @@ if len(sys.argv) < 3:
     sys.exit(__doc__)
 source, build = map(os.path.realpath, sys.argv[1:3])
 report = subprocess.run(
-    ["gcovr", "--json", "--root", source, "--object-directory", build, "--exclude", "t/",
+    ["gcovr", "--json", "--root", source, "--object-directory", build, "--exclude", source + "/t/",
      "--gcov-ignore-parse-errors", "-j", str(os.cpu_count() or 1), build],
     stdout=subprocess.PIPE, cwd=build, check=True)
 
