@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints which share of the lines the tests have executed: coverage.py SOURCE BUILD [FILE].
 
-BUILD was configured with --enable-coverage in an empty folder, and tests have run in it. One folder a line: name, tab,
-lines that can be executed, tab, per cent of them that were. With FILE (a path in SOURCE) the lines
-of this file that nothing has executed. gcovr reads the counts.
+BUILD was configured with --enable-coverage in an empty folder, and tests have run in it. One folder
+a line: name, tab, lines that can be executed, tab, per cent of them that were. With FILE (a path in
+SOURCE) the lines of this file that nothing has executed. gcovr reads the counts.
 
 Threads that are killed, processes that end by _exit() and the code between fork and exec write no
 counts, so the figures of preload/ are lower bounds."""
