@@ -3,6 +3,8 @@
  * they call. */
 #include "tools/report/report.h"
 
+#include "base/toolkit/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,16 +48,12 @@ static int take_enter(struct report_rank *k, struct function_stack *s, const str
     if (rc == 0)
         rc = make_room(&active, &s->active_room, item, sizeof *s->active);
     s->active = active;
-    if (rc == 0 && s->depth == s->room) {
-        size_t room = 2 * s->room + 64;
-        struct open_function *more = realloc(s->open, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        s->open = more;
-        s->room = room;
-    }
     if (rc != 0)
         return rc;
+    struct open_function *open = array_grown(s->open, s->depth, &s->room, sizeof *open);
+    if (open == NULL)
+        return -ENOMEM;
+    s->open = open;
     s->open[s->depth++] = (struct open_function){.item = item, .clock = ev->clock};
     s->active[item]++;
     k->program_functions[item].calls++;

@@ -15,14 +15,10 @@
 
 static bool add_call(struct skel_text *t, uint32_t from, uint32_t to)
 {
-    if (t->call_count == t->call_room) {
-        size_t room = 2 * t->call_room + 1024;
-        uint32_t(*more)[2] = realloc(t->calls, room * sizeof *more);
-        if (more == NULL)
-            return false;
-        t->calls = more;
-        t->call_room = room;
-    }
+    uint32_t(*more)[2] = array_grown(t->calls, t->call_count, &t->call_room, sizeof *more);
+    if (more == NULL)
+        return false;
+    t->calls = more;
     t->calls[t->call_count][0] = from;
     t->calls[t->call_count++][1] = to;
     return true;
