@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +14,10 @@
 
 extern char **environ;
 static char **arguments, **variables;
-static uintptr_t from, to; /* the pages of the arguments */
+
+/* The pages of the arguments, up to the end of the stack. Linux would extend a part of the stack
+ * that stays behind them down to them, with zeros, as soon as somebody reads them. */
+static uintptr_t from, to;
 
 static char **copy(char **texts)
 {
@@ -38,11 +42,13 @@ static void *become_writer(void *nothing)
 
 int main(int argc, char **argv)
 {
+    (void)argc;
     pthread_t thread;
+    uintptr_t name = getauxval(AT_EXECFN);
     arguments = copy(argv);
     variables = copy(environ);
     from = (uintptr_t)argv[0] / PAGE * PAGE;
-    to = ((uintptr_t)argv[argc - 1] + strlen(argv[argc - 1])) / PAGE * PAGE + PAGE;
+    to = (name + strlen((const char *)name)) / PAGE * PAGE + PAGE;
     if (pthread_create(&thread, NULL, become_writer, NULL) == 0)
         (void)pthread_join(thread, NULL);
     return 127;
