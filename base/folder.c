@@ -77,6 +77,18 @@ static int write_job_file(const char *temporary, const struct identity *id, bool
     return rc;
 }
 
+static int make_temporary(const char *path, const struct identity *id,
+                          char temporary[PATH_MAX + 64])
+{
+    (void)snprintf(temporary, PATH_MAX + 64, "%s" MAKING "%s-%u", path, id->host, id->pid);
+    int rc = mkdir(temporary, 0777) != 0 ? -errno : 0;
+    if (rc == -EEXIST) { /* left by a killed process that had this pid */
+        remove_temporary(temporary);
+        rc = mkdir(temporary, 0777) != 0 ? -errno : 0;
+    }
+    return rc;
+}
+
 /* Makes a folder with the job file inside under a temporary name, then renames it: every process
  * that sees the final name also sees the job file. rename() fails on a non-empty folder, and
  * replaces an empty one: regtrace therefore uses a folder that the user made beforehand. */
@@ -85,12 +97,7 @@ static int folder_create(const char *path, const struct identity *id)
     char temporary[PATH_MAX + 64];
     struct stat st;
     bool kept = stat(path, &st) == 0;
-    (void)snprintf(temporary, sizeof temporary, "%s" MAKING "%s-%u", path, id->host, id->pid);
-    int rc = mkdir(temporary, 0777) != 0 ? -errno : 0;
-    if (rc == -EEXIST) { /* left by a killed process that had this pid */
-        remove_temporary(temporary);
-        rc = mkdir(temporary, 0777) != 0 ? -errno : 0;
-    }
+    int rc = make_temporary(path, id, temporary);
     if (rc != 0)
         return rc;
     rc = write_job_file(temporary, id, kept);
@@ -172,15 +179,23 @@ void identity_folder_name(const struct identity *id, char out[256])
     (void)snprintf(out, 256, "regtrace-%s-%s", id->program, id->job);
 }
 
+static int check_parent(const char *path, int mode)
+{
+    char parent[PATH_MAX];
+    (void)snprintf(parent, sizeof parent, "%.*s/", (int)(strrchr(path, '/') - path), path);
+    return faccessat(AT_FDCWD, parent, mode, AT_EACCESS) != 0 ? -errno : 0;
+}
+
 static int report(const char *path, int rc, struct rt_error *e)
 {
-    const char *remedy = rc == -EROFS || rc == -EACCES || rc == -EPERM
-                             ? "; set REGTRACE_DIR to a folder that can be written"
-                         : rc == -ENOENT ? "; its parent folder does not exist"
-                         : rc == -EBUSY  ? "; name a folder in it, which the run makes"
-                         : rc == -ENOSPC || rc == -EDQUOT
-                             ? "; make room or set REGTRACE_DIR elsewhere"
-                             : "";
+    const char *remedy =
+        rc == -EROFS || rc == -EACCES || rc == -EPERM
+            ? "; set REGTRACE_DIR to a folder that can be written"
+        : rc == -ENOENT && check_parent(path, F_OK) != 0 ? "; its parent folder does not exist"
+        : rc == -ENOENT                                  ? "; name another"
+        : rc == -EBUSY                   ? "; name a folder in it, which the run makes"
+        : rc == -ENOSPC || rc == -EDQUOT ? "; make room or set REGTRACE_DIR elsewhere"
+                                         : "";
     rt_error_set(e, "cannot make the folder %s: %s%s", path, strerror(-rc), remedy);
     return rc;
 }
@@ -214,6 +229,22 @@ int identity_make_folder(const struct identity *id, const char *wanted, char *ou
         }
     }
     return report(base, -EEXIST, e);
+}
+
+int identity_try_folder(const struct identity *id, const char *wanted, struct rt_error *e)
+{
+    char base[PATH_MAX], temporary[PATH_MAX + 64];
+    int rc = absolute(wanted, base, e);
+    if (rc != 0)
+        return rc;
+    enum folder_state state = folder_look(base, id->job);
+    if (state == FOLDER_OURS)
+        return 0;
+    rc = state == FOLDER_NOT_ONE ? -ENOTDIR : check_parent(base, W_OK | X_OK);
+    /* One process of a node makes a folder: file systems of large jobs do not do it for each. */
+    if (rc == 0 && identity_speaks(id) && (rc = make_temporary(base, id, temporary)) == 0)
+        remove_temporary(temporary);
+    return rc != 0 ? report(base, rc, e) : 0;
 }
 
 /* Returns what open() with O_CREAT would return, without creating the file. */

@@ -73,6 +73,11 @@ RT_MUST_CHECK int folder_check_log(const char *path, const char *run, struct rt_
 RT_MUST_CHECK int identity_make_folder(const struct identity *id, const char *wanted, char *out,
                                        struct rt_error *e);
 
+/* Finds out whether identity_make_folder() could make this folder. Leaves nothing behind. Returns
+ * 0, or -errno with that function's message. */
+RT_MUST_CHECK int identity_try_folder(const struct identity *id, const char *wanted,
+                                      struct rt_error *e);
+
 /* Returns true if this folder was created for this job. */
 bool identity_folder_is_of(const char *path, const char *job);
 

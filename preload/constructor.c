@@ -10,6 +10,7 @@
 #include "preload/window/parts.h"
 
 #include "base/log.h"
+#include "base/toolkit/beside.h"
 #include "base/toolkit/sanitizer.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
@@ -153,6 +154,22 @@ static int check_sanitizers(struct rt_error *e)
     return 0;
 }
 
+/* Checks what a recording needs, as `regtrace run` does: the writer, the folder for streams, the
+ * folder of the run. A child may have left for a root or a user where these are missing, and a
+ * relative folder may belong to another working directory: such programs run unrecorded. */
+static int check_places(struct rt_error *e)
+{
+    const char *dir = process.options.text[OPT_dir];
+    int rc = process_find_writer(e);
+    if (identity_env(environ, "REGTRACE_PARENT") != NULL)
+        return 0;
+    if (rc == 0)
+        rc = beside_streams(process.options.text[OPT_shm], e);
+    if (rc == 0 && dir[0] == '/')
+        rc = identity_try_folder(&process.id, dir, e);
+    return rc;
+}
+
 static bool set_up(void)
 {
     struct rt_error e = {{0}};
@@ -180,6 +197,8 @@ static bool set_up(void)
         rc = controller_log_prepare(&e);
     if (rc == 0)
         rc = parts_prepare(&e);
+    if (rc == 0)
+        rc = check_places(&e);
     if (rc == 0)
         rc = make_automaton(&e);
     if (rc == 0)
@@ -279,7 +298,6 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     recorder_watch_forks();
     triggers_prepare(process.config);
     process.links_mpi = process_links_mpi();
-    process_find_writer();
     decide_folder();
     longjmp_resolve();
     process_install_mpi_hooks();

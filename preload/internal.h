@@ -179,8 +179,9 @@ void stack_of_process(void);
  * is none. Uses some 16 KiB of stack. parent.c */
 bool process_ancestor_folder(char out[PATH_MAX]);
 
-/* Finds the writer program. The constructor calls it, because dladdr() takes the loader's lock. */
-void process_find_writer(void);
+/* Finds the writer program. The constructor calls it, because dladdr() takes the loader's lock.
+ * Returns 0, or -errno with the reason and the remedy. */
+int process_find_writer(struct rt_error *e) RT_MUST_CHECK;
 /* Finds a program of the toolkit by its name, beside the library or where the toolkit is installed.
  * Returns false if it is missing; *path is then where it should be. */
 bool process_find_program(const char *name, char path[PATH_MAX]);

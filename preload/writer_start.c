@@ -108,22 +108,25 @@ bool process_find_program(const char *name, char path[PATH_MAX])
     return find_library(library) && beside_library(library, name, path);
 }
 
-static char writer_path[PATH_MAX];
-static struct rt_error writer_missing; /* empty text: the writer was found */
+static char writer_path[PATH_MAX]; /* "": none was found, see writer_missing */
+static struct rt_error writer_missing;
 
 /* The writer's environment: the program's, without LD_PRELOAD. Copied at the start, because a
  * signal handler that starts the writer later may have interrupted setenv(), which has freed the
  * list that environ still points to. */
 static char *writer_environment[ENVIRONMENT_MAX + 1];
 
-void process_find_writer(void)
+int process_find_writer(struct rt_error *e)
 {
     char library[PATH_MAX];
     apart_environment(environ, writer_environment, ENVIRONMENT_MAX);
     if (!find_library(library))
         (void)snprintf(library, sizeof library, "libregtrace.so");
-    if (beside_writer(library, process.options.text[OPT_writer], writer_path, &writer_missing) != 0)
+    int rc = beside_writer(library, process.options.text[OPT_writer], writer_path, &writer_missing);
+    if (rc != 0)
         writer_path[0] = '\0';
+    *e = writer_missing;
+    return rc;
 }
 
 void writer_limits(char *text, size_t room)

@@ -24,6 +24,19 @@ static int finish(struct ctl_builder *builder, const struct ctl_machine *machine
     return ctl_builder_finish(builder, &capabilities, config, err);
 }
 
+/* Copies of functions have no probes at their entries and returns. */
+static int check_memory(const struct ctl_config *config, const struct options *o,
+                        struct rt_error *err)
+{
+    if (o->text[OPT_memory][0] == '\0' || (o->number[OPT_functions] != OPTION_FUNCTIONS_NAMED &&
+                                           !ctl_config_uses(config, CTL_EXIT_FUNC)))
+        return 0;
+    rt_error_set(err, "memory traces (REGTRACE_MEMORY) cannot be combined with -functions, nor "
+                      "with exit_func, in this build: enter_func, and alarms that name places, "
+                      "are legal");
+    return -ENOTSUP;
+}
+
 int ctl_config_of_options(const struct options *o, const struct ctl_machine *machine,
                           ctl_warning_function *warn, void *warn_context,
                           struct ctl_config **config, struct rt_error *err)
@@ -42,7 +55,14 @@ int ctl_config_of_options(const struct options *o, const struct ctl_machine *mac
             rc = finish(builder, machine, true, config, err);
     }
     ctl_builder_free(builder);
-    if (rc == 0 && open && machine->counts(machine->context) && counts_for_sure(*config, o)) {
+    if (rc == 0 && machine != NULL)
+        rc = check_memory(*config, o, err);
+    if (rc != 0) {
+        ctl_config_free(*config);
+        *config = NULL;
+        return rc;
+    }
+    if (open && machine->counts(machine->context) && counts_for_sure(*config, o)) {
         struct ctl_capabilities unused = ctl_capabilities_of_build();
         machine->look(machine->context, true, &unused);
     }

@@ -334,10 +334,6 @@ int probes_prepare(struct rt_error *e)
     bool instrumented = false;
     if (copied && strlen(process.options.text[OPT_memory]) >= COPY_PATTERN_ROOM - 64)
         return refuse(e, what, "take shorter expressions: less than 960 bytes in all");
-    if (copied && (recorded || ctl_config_uses(process.config, CTL_EXIT_FUNC)))
-        return refuse(e, what,
-                      "cannot be combined with -functions, nor with exit_func, in this build: "
-                      "enter_func, and alarms that name places, are legal");
     if ((places != 0 || recorded || copied) && translated)
         return refuse(e, what, "do not work under valgrind, which runs a translation of it");
 #if !defined(__x86_64__)

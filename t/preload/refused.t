@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The preloaded library alone refuses what `regtrace run` refuses, before main and in the same
-# words. Problems that only prevent the recording (no writer, no folder for streams) do not stop the
-# program: the log has them, in the same words.
+# words.
 . "$(dirname "$0")/../lib.sh"
 cd "$T" || exit 99
 
@@ -29,11 +28,14 @@ both() {
     while [ $# -gt 0 ]; do
         options+=("-$1")
         [ "$1" = count ] || options+=("$2") # a switch
-        variables+=("REGTRACE_$(tr a-z- A-Z_ <<<"$1")=$2")
+        case $1 in
+        output) variables+=("REGTRACE_DIR=$2") ;;
+        *) variables+=("REGTRACE_$(tr a-z- A-Z_ <<<"$1")=$2") ;;
+        esac
         shift 2
     done
     rm -f "$T/started"
-    run 60 "$REGTRACE" run -o "$T/run" "${options[@]}" -- "$T/app"
+    run 60 env REGTRACE_DIR="$T/run" "$REGTRACE" run "${options[@]}" -- "$T/app"
     by_run="$status $(text "$err")" printed=$out
     run 60 env REGTRACE_DIR="$T/run" "${variables[@]}" LD_PRELOAD="$LIBREGTRACE" "$T/p"
     by_library="$status $(text "$err")"
@@ -82,15 +84,34 @@ else
     skip 'plug-ins of values' 'built without Zydis'
 fi
 
-# Problems that prevent only the recording.
-for missing in "writer $T/nosuch-writer" "shm $T/nosuch-shm"; do
-    # shellcheck disable=SC2086  # option and value
-    both $missing
-    like "$by_run" '^2 .*cannot be (run|used)' "${missing%% *}: refused by regtrace run"
-    [ ! -e "$T/started" ]
-    ok $? "${missing%% *}: which has not started the program"
-    is "$by_library" '7 ' "${missing%% *}: the program runs with the library alone"
-    is "$(sed 's/.*error: nothing is recorded[^:]*: //' "$T/run/regtrace.log" 2>/dev/null)" "${by_run#2 }" "${missing%% *}: the log has the same words"
-    rm -rf "$T/run"
+refused 'memory traces with functions' 'memory traces .REGTRACE_MEMORY. cannot be combined with -functions' memory . functions .
+refused 'memory traces until a function returns' 'cannot be combined with -functions, nor with exit_func' memory . control start:timeout:5,stop:exit_func:main
+refused 'no writer' 'REGTRACE_WRITER .option -writer. names .*/nosuch, which cannot be run: No such file' writer "$T/nosuch"
+refused 'a writer that is no program' 'names .*/chains, which cannot be run: Permission denied' writer "$T/chains"
+refused 'no folder for streams' 'the folder for streams .*/nosuch .* cannot be used: No such file .* for example -shm /tmp' shm "$T/nosuch"
+refused 'a file as folder for streams' 'the folder for streams .*/chains .* cannot be used' shm "$T/chains"
+refused 'a folder that cannot be made' 'cannot make the folder /proc/x: No such file or directory; name another' output /proc/x
+refused 'a folder without its parent' 'cannot make the folder .*/nosuch/run: .* its parent folder does not exist' output "$T/nosuch/run"
+refused 'a file of that name' 'cannot make the folder .*/chains: Not a directory' output "$T/chains"
+
+# A traced program starts a program whose places are missing.
+cat >starts.c <<'END'
+#include <regtrace.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    regtrace_region_begin("r");
+    regtrace_region_end("r");
+    return argc < 4 || setenv(argv[1], argv[2], 1) != 0 ? 99 : execv(argv[3], argv + 3);
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o starts starts.c || exit 99
+for missing in "WRITER $T/nosuch" "SHM $T/nosuch"; do
+    # shellcheck disable=SC2086  # name and value
+    run 60 env REGTRACE_DIR="$T/${missing%% *}" LD_PRELOAD="$LIBREGTRACE" ./starts REGTRACE_$missing "$T/p"
+    is "$status$out$err" 7 "$missing in a program that a traced one starts: it runs"
+    like "$(cat "$T/${missing%% *}/regtrace.log")" "error: nothing is recorded.*$T/nosuch" "$missing: and the log says why it is not recorded"
 done
+is "$(find . -name '*.tmp-*')" "" "nothing is left of the folders that were tried"
 done_testing

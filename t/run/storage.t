@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Folders that are not writable, vanish, or fill up while the program runs: one message, and the
-# program goes on.
+# Folders that vanish or fill up while the program runs: one message, and the program goes on. A
+# folder that cannot be made is refused before the start.
 . "$(dirname "$0")/../lib.sh"
 
 mpi=$(mpis | head -n 1)
@@ -17,9 +17,17 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=200k none "$T/disk" 2>/dev/null;
     trap 'umount "$T/disk"; rt_cleanup' EXIT
     mount -o remount,ro "$T/disk"
     run 300 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/disk/run" "$APPS/stencil.$mpi"
-    is "$status/$out" "$bare" "read-only folder: status and output as without us"
-    like "$err" 'regtrace.*cannot make the folder.*Read-only file system.*REGTRACE_DIR' "read-only folder: the reason and the remedy, on stderr"
-    is "$(grep -c regtrace: <<<"$err")" 2 "read-only folder: one line a process"
+    isnt "$status" 0 "read-only folder: the program is not started"
+    like "$err" 'regtrace: cannot make the folder.*Read-only file system.*REGTRACE_DIR' "read-only folder: the reason and the remedy, on stderr"
+    is "$(grep -c 'cannot make' <<<"$err")" 1 "read-only folder: one message a node"
+
+    # A folder in the working directory: programs in a script may stand in another one.
+    cd "$T/disk" || exit 99
+    run 300 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" "$APPS/stencil.$mpi"
+    cd "$T" || exit 99
+    is "$status/$out" "$bare" "read-only working directory: status and output as without us"
+    like "$err" 'regtrace.*cannot make the folder.*Read-only file system.*REGTRACE_DIR' "read-only working directory: the reason and the remedy, on stderr"
+    is "$(grep -c regtrace: <<<"$err")" 2 "read-only working directory: one line a process"
 
     mount -o remount,rw "$T/disk"
     run 300 mpirun_for "$mpi" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/disk/run" "$APPS/stencil.$mpi"
