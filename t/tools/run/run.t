@@ -298,13 +298,9 @@ like "$err" '^regtrace run: -memory-plan has no effect without -memory' 'the err
 run 60 env REGTRACE_MEMORY_PLAN=addresses "$REGTRACE" run -- true
 is "$status" 0 'as a variable it may stand'
 # When the library refuses a chain, regtrace run invents no reason why nothing was recorded.
-if [ "$(uname -m)" = x86_64 ]; then
-    run 60 "$REGTRACE" run -o "$T/refused" -memory . -control start:exit_func:main -- ./nap
-    is "$status" 2 'a chain that memory traces cannot have'
-    like "$err" 'nothing was recorded: the program was not started, if a line above says so; else ' 'that is why nothing was recorded'
-else
-    skip 'a chain that memory traces cannot have' 'they are for x86-64'
-fi
+run 60 "$REGTRACE" run -o "$T/refused" -- env REGTRACE_CONTROL=start:sginal:USR1 ./nap
+is "$status" 2 'a wrong chain that only the program has'
+like "$err" 'nothing was recorded: the program was not started, if a line above says so; else ' 'that is why nothing was recorded'
 
 # -o names the folder of an earlier run.
 cat >regions.c <<'END'
