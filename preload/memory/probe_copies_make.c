@@ -10,6 +10,7 @@
 #include "base/toolkit/map.h"
 #include "base/identity.h"
 #include "base/log.h"
+#include "preload/patch/near.h"
 #include "preload/patch/probe_unwind.h"
 
 #include <errno.h>
@@ -25,7 +26,6 @@
 #define SAID ((size_t)4 << 20)
 #define NAMED_MAX 3
 #define OPENERS_MAX 256
-#define HEAP ((uintptr_t)512 << 20)
 
 static _Atomic uint32_t numbers;
 
@@ -291,11 +291,8 @@ static int place(const struct probe_image *image, struct copies_image *m, struct
     size_t own = (copies_hooks_at(m) + COPIES_HOOKS * COPIES_HOOK_BYTES + 4095) & ~(size_t)4095;
     m->late = (struct late_copies){.places = map_private(LATE_PLACES * sizeof *m->late.places),
                                    .slots = map_private(LATE_SLOTS * sizeof *m->late.slots)};
-    /* The heap grows after the program, where nothing else may be. */
-    uint8_t *code = probe_map_near(image->from, image->to + HEAP, own + LATE_CODE);
-    if (code == MAP_FAILED)
-        code = probe_map_near(image->from, image->to, own + LATE_CODE);
-    if (code == MAP_FAILED || m->late.places == NULL || m->late.slots == NULL) {
+    uint8_t *code = map_near(image->from, image->to, own + LATE_CODE, PROT_READ | PROT_WRITE);
+    if (code == NULL || m->late.places == NULL || m->late.slots == NULL) {
         rt_error_set(e, "there is no free memory within 2 GiB of %s for %" PRIu64 " bytes of code",
                      image->path, m->head->code_bytes);
         return -ENOMEM;

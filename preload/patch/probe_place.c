@@ -2,6 +2,7 @@
  * Puts plans into the memory of this process: copies of instructions near their image, and probes
  * at the sites. */
 #include "preload/memory/probe_copies.h"
+#include "preload/patch/near.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/patch/probe_unwind.h"
 
@@ -13,26 +14,7 @@
 #include <unistd.h>
 
 #define PAGE ((uintptr_t)4096)
-#define STRIDE ((uintptr_t)1 << 20)
 #define COPY_ALIGNMENT 16u
-
-void *probe_map_near(uintptr_t from, uintptr_t to, size_t bytes)
-{
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-    uintptr_t end = (to + PAGE - 1) & ~(PAGE - 1), size = end - from;
-    for (uintptr_t away = 0; size + away + bytes < PROBE_REACH; away += STRIDE) {
-        const uintptr_t places[] = {end + away, (from & ~(PAGE - 1)) - away - bytes};
-        for (int i = 0; i < 2; i++) {
-            void *at = (void *)(places[i] & ~(PAGE - 1)); /* NOLINT: an address of our choice */
-            void *p = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-            if (p == at)
-                return p;
-            if (p != MAP_FAILED)
-                (void)munmap(p, bytes); /* the kernel does not know the flag */
-        }
-    }
-    return MAP_FAILED;
-}
 
 static const uint8_t *table(const struct isa_plan *p, const struct isa_table *t)
 {
@@ -213,8 +195,8 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
         return -ENOMEM;
     }
     to->rows = rows;
-    uint8_t *code = probe_map_near(image->from, image->to, bytes), *at = code;
-    if (code == MAP_FAILED) {
+    uint8_t *code = map_near(image->from, image->to, bytes, PROT_READ | PROT_WRITE), *at = code;
+    if (code == NULL) {
         rt_error_set(e, "there is no free memory within 2 GiB of %s for its probes", image->path);
         return -ENOMEM;
     }

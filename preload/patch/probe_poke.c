@@ -11,6 +11,7 @@
  * there traps, and goes on at the same instruction of the copy (probe_trap.c). All jumps of an
  * image then have one distance, and their targets are as far apart as the sites. Each target holds
  * a jump to the code of its site. No thread need be stopped, signalled or waited for. */
+#include "preload/patch/near.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/patch/probe_unwind.h"
 
@@ -25,6 +26,7 @@
 #define JUMP 5u
 #define CHUNK ((uintptr_t)1 << 20)
 #define CHUNKS 1024u
+#define FAR (1 << 30) /* bytes above a jump that leave the heap enough room */
 
 static bool ready;
 static struct probe_lock changing;
@@ -50,14 +52,8 @@ static bool have_chunk(uintptr_t number)
     for (unsigned i = chunk_count; i-- > 0;)
         if (chunks[i] == number)
             return true;
-    void *at = (void *)(number * CHUNK); /* NOLINT: an address of our choice */
-    if (chunk_count == CHUNKS || number == 0)
-        return false;
-    void *p = mmap(at, CHUNK, PROT_READ | PROT_EXEC,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (p != MAP_FAILED && p != at)
-        (void)munmap(p, CHUNK); /* the kernel does not know the flag */
-    if (p != at)
+    if (chunk_count == CHUNKS || number == 0 ||
+        map_at(number * CHUNK, CHUNK, PROT_READ | PROT_EXEC, MAP_NORESERVE) == NULL)
         return false;
     chunks[chunk_count++] = number;
     return true;
@@ -85,8 +81,9 @@ static bool lead(const struct probe_site *s, int32_t distance)
 static bool can(const struct probe_site *s)
 {
     /* The highest byte of the distance. If an instruction begins there, it must be the first of
-     * these. */
-    static const uint8_t highest[] = {PROBE_INT3, 0xd8, 0xe8, 0xf4, 0x0c, 0x18, 0x24, 0x30};
+     * these. The heap grows upwards: above the program, targets are before the heap or far away. */
+    static const uint8_t highest[] = {PROBE_INT3, 0xd8, 0xe8, 0xf4, 0x0c, 0x18,
+                                      0x24,       0x30, 0x74, 0x64, 0x54, 0x44};
     static const uint8_t none[4] = {PROBE_NO_STEP, PROBE_NO_STEP, PROBE_NO_STEP, PROBE_NO_STEP};
     const struct probe_block *b = (const struct probe_block *)s->block;
     if (!ready || s->jumped == 0)
@@ -96,7 +93,9 @@ static bool can(const struct probe_site *s)
     unsigned tries = b->steps[3] == PROBE_NO_STEP ? sizeof highest : 1;
     for (unsigned i = 0; i < tries; i++) {
         int32_t distance = (int32_t)((uint32_t)highest[i] << 24 | 0xccccccu);
-        if (lead(s, distance))
+        bool is_free =
+            distance < 0 || distance >= FAR || s->at + (uintptr_t)distance + CHUNK < heap_end();
+        if (is_free && lead(s, distance))
             return probe_write((uintptr_t)&b->distance, (const uint8_t *)&distance,
                                sizeof distance);
     }

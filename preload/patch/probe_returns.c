@@ -4,6 +4,7 @@
  * The caller of a function is known when the function is called. The return address is that of an
  * instruction in some image, and gets an int3 then. The handler asks regtrace-sites about that one
  * instruction, once for each site; the site stays patched. */
+#include "preload/patch/near.h"
 #include "preload/patch/probe_sites.h"
 
 #include "base/sys.h"
@@ -174,17 +175,16 @@ static uint8_t *room_near(uintptr_t at, size_t bytes)
     for (unsigned i = 0; i < area_count; i++) {
         struct area *a = &areas[i];
         uintptr_t base = (uintptr_t)a->base, away = base > at ? base - at : at - base;
-        if (away < PROBE_REACH - AREA_BYTES && AREA_BYTES - a->used >= bytes) {
+        if (away < NEAR_REACH - AREA_BYTES && AREA_BYTES - a->used >= bytes) {
             a->used += bytes;
             return a->base + a->used - bytes;
         }
     }
     if (area_count == AREAS)
         return NULL;
-    void *p = probe_map_near(at, at, AREA_BYTES);
-    if (p == MAP_FAILED)
+    void *p = map_near(at, at, AREA_BYTES, PROT_READ | PROT_EXEC);
+    if (p == NULL)
         return NULL;
-    (void)mprotect(p, AREA_BYTES, PROT_READ | PROT_EXEC);
     areas[area_count] = (struct area){.base = p, .used = bytes};
     atomic_fetch_add(&area_count, 1);
     return p;

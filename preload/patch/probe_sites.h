@@ -189,11 +189,6 @@ void probe_ask_prepare(void);
 RT_MUST_CHECK int probe_place(const struct probe_image *image, const struct isa_plan *plan,
                               const uint16_t *alarms, unsigned alarm_count, struct probe_sites *to,
                               uint64_t *refused, struct rt_error *e);
-/* Reach of a 32-bit distance, with room to spare. */
-#define PROBE_REACH ((uintptr_t)0x7f000000)
-/* Maps memory, not executable yet, whose every byte reaches all addresses from `from` to `to`.
- * Returns MAP_FAILED if no such memory is free. */
-void *probe_map_near(uintptr_t from, uintptr_t to, size_t bytes);
 struct isa_site probe_plan_site(const struct isa_plan *p, size_t i);
 /* Writes the bytes of a copy to `to`, for execution at `address`. Returns false if a target is out
  * of reach or the copy does not lie in the plan. */

@@ -9,6 +9,7 @@
  *
  * Format: DWARF 5, 6.4; LSB 5.0 Core, "Exception Frames". Numbers of registers: psABI x86-64,
  * 3.6.2. */
+#include "preload/patch/near.h"
 #include "preload/patch/probe_unwind.h"
 
 #include "preload/internal.h"
@@ -270,8 +271,9 @@ static void make(const struct unwind_stretch *s, size_t n)
     size_t bytes =
         (own + PROBE_UNWIND_FILE_HEAD + bytes_of(s, n) + PROBE_UNWIND_FILE_TAIL + PAGE - 1) &
         ~(PAGE - 1);
-    uint8_t *at = probe_map_near(s[0].from, s[n - 1].from + s[n - 1].bytes, bytes);
-    if (at == MAP_FAILED) {
+    uintptr_t end = s[n - 1].from + s[n - 1].bytes;
+    uint8_t *at = map_near(s[0].from, end, bytes, PROT_READ | PROT_WRITE);
+    if (at == NULL) {
         t->left_out += n;
         return;
     }

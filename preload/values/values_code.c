@@ -9,6 +9,7 @@
 #include "base/spin.h"
 #include "base/sys.h"
 #include "preload/libc/images.h"
+#include "preload/patch/near.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/count/sampling.h"
 #include "preload/values/values.h"
@@ -21,9 +22,6 @@
 
 #define BLOCK_BYTES ((size_t)64 << 10)
 #define BLOCKS_MAX 2048u
-#define NEAREST ((uintptr_t)1 << 24) /* left to memory that grows beside the image: its heap */
-#define STRIDE ((uintptr_t)1 << 24)
-#define REACH ((uintptr_t)0x70000000)
 #define JUMP_BACK_BYTES 14u
 
 /* --- images ----------------------------------------------------------------------------------- */
@@ -72,9 +70,9 @@ void values_images_changed(void)
 static _Atomic uint32_t asking; /* 1: a thread asks */
 static uint32_t code_count;
 
-static void *map(size_t bytes)
+static void *map(size_t bytes, int protection)
 {
-    long p = sys_call6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+    long p = sys_call6(SYS_mmap, 0, (long)bytes, protection,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p < 0 && p > -4096 ? NULL : (void *)p; /* NOLINT: the kernel's address */
 }
@@ -83,8 +81,8 @@ bool values_codes_prepare(void)
 {
     if (!images_own_code(&own_from, &own_to))
         return false;
-    values_table.slots = map(VALUES_SLOTS * sizeof *values_table.slots);
-    values_table.codes = map(VALUES_CODES_MAX * sizeof *values_table.codes);
+    values_table.slots = map(VALUES_SLOTS * sizeof *values_table.slots, PROT_READ | PROT_WRITE);
+    values_table.codes = map(VALUES_CODES_MAX * sizeof *values_table.codes, PROT_READ | PROT_WRITE);
     return values_table.slots != NULL && values_table.codes != NULL;
 }
 
@@ -119,34 +117,13 @@ static unsigned block_count;
 static bool reaches(const uint8_t *block, uint64_t target)
 {
     uint64_t at = (uintptr_t)block, away = at > target ? at - target : target - at;
-    return target == 0 || away < REACH;
-}
-
-static uint8_t *try_block(uintptr_t at)
-{
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (at != 0 ? MAP_FIXED_NOREPLACE : 0);
-    long p = sys_call6(SYS_mmap, (long)at, BLOCK_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, flags,
-                       -1, 0);
-    if (p < 0 && p > -4096)
-        return NULL;
-    if (at != 0 && (uintptr_t)p != at) { /* the kernel does not know the flag */
-        (void)sys_call6(SYS_munmap, p, BLOCK_BYTES, 0, 0, 0, 0);
-        return NULL;
-    }
-    return (uint8_t *)p; /* NOLINT: the kernel's address */
+    return target == 0 || away < NEAR_REACH;
 }
 
 static uint8_t *map_block(uint64_t target)
 {
-    uintptr_t middle = target & ~(uintptr_t)0xffff;
-    uint8_t *p = NULL;
-    if (target == 0)
-        return try_block(0);
-    for (uintptr_t away = NEAREST; p == NULL && away < REACH && away < middle; away += STRIDE)
-        p = try_block(middle - away);
-    for (uintptr_t away = REACH - BLOCK_BYTES; p == NULL && away > NEAREST; away -= STRIDE)
-        p = try_block((middle + away) & ~(uintptr_t)0xffff);
-    return p;
+    const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
+    return target != 0 ? map_near(target, target, BLOCK_BYTES, all) : map(BLOCK_BYTES, all);
 }
 
 /* Takes room for a copy, within reach of the target (0: anywhere). Returns NULL if there is
