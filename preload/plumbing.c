@@ -64,9 +64,9 @@ static const char *const anywhere[] = {"sh",
 /* A user's program may have one of these names, so only the one in a folder of the system is not
  * traced. */
 static const char *const of_system[] = {
-    "env",    "nice",   "nohup", "numactl", "taskset", "time", "timeout",
-    "setsid", "stdbuf", "chrt",  "ionice",  "xargs",   "ssh",  "rsh",
-    "gdb",    "lldb",   "perf",  "strace",  "ltrace",  "ldd",  NULL};
+    "env",     "nice",   "nohup",  "numactl", "taskset", "time", "timeout", "setsid",
+    "setarch", "stdbuf", "chrt",   "ionice",  "xargs",   "ssh",  "rsh",     "gdb",
+    "lldb",    "perf",   "strace", "ltrace",  "ldd",     NULL};
 
 static bool is_in(const char *const *names, const char *name)
 {
