@@ -3,11 +3,10 @@
 #include "preload/loaded_symbols.h"
 
 #include "base/toolkit/map.h"
-#include "preload/libc/images.h"
+#include "preload/libc/loaded_images.h"
 
 #include <elf.h>
 #include <limits.h>
-#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,25 +103,16 @@ static void visit_file(const struct symbol_walk *w, const char *path, uintptr_t 
     (void)munmap((void *)(uintptr_t)file, bytes);
 }
 
-static int visit_image(struct dl_phdr_info *info, size_t size, void *ctx)
+static bool visit_image(const struct loaded_image *m, void *context)
 {
-    (void)size;
-    char self[PATH_MAX];
-    const char *path = info->dlpi_name;
-    if (path == NULL || path[0] == '\0') {
-        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-        self[n > 0 ? n : 0] = '\0';
-        path = self;
-    }
-    if (path[0] != '/' || !image_is_instrumented(info))
-        return 0;
-    visit_file(ctx, path, info->dlpi_addr);
-    return 0;
+    if (m->path[0] == '/' && image_is_instrumented(m->info))
+        visit_file(context, m->path, m->bias);
+    return false;
 }
 
 void symbols_each_instrumented(void (*visit)(void *ctx, const char *name, uintptr_t address),
                                void *ctx)
 {
     struct symbol_walk w = {visit, ctx};
-    (void)dl_iterate_phdr(visit_image, &w);
+    (void)images_each(visit_image, &w);
 }

@@ -17,7 +17,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ struct known_image {
     uint32_t round; /* round of the look that last saw it; 0: entry is free */
 };
 
-/* Only callbacks of dl_iterate_phdr() use these; the dynamic linker serialises them. */
+/* Only visitors of images_each() use these; the dynamic linker serialises them. */
 static struct known_image known[IMAGES_MAX];
 static unsigned known_count;
 static uint32_t look_round;
@@ -37,7 +36,7 @@ static unsigned long long last_adds, last_subs;
 /* A look for new images, and the one that it found. Copies the image's name, which may go away when
  * the loader's lock is released. */
 struct look {
-    bool notify, first, found, changed;
+    bool notify, found, changed;
     uintptr_t base;
     char build_id[IMAGE_ID_TEXT];
     char path[PATH_MAX];
@@ -64,41 +63,39 @@ static bool remember(uintptr_t base, uintptr_t headers)
 
 /* Stops at the first new image. If there is none it visits them all; visit_end() then forgets those
  * that it has not seen. */
-static int visit(struct dl_phdr_info *info, size_t size, void *ctx)
+static bool visit(const struct loaded_image *m, void *context)
 {
-    (void)size;
-    struct look *l = ctx;
-    if (l->first) {
-        l->first = false;
-        l->changed = info->dlpi_adds != last_adds || info->dlpi_subs != last_subs;
+    struct look *l = context;
+    if (m->is_program) {
+        l->changed = m->info->dlpi_adds != last_adds || m->info->dlpi_subs != last_subs;
         if (!l->changed)
-            return 1;
+            return true;
         look_round++;
     }
-    struct known_image *k = find_known(info->dlpi_addr, (uintptr_t)info->dlpi_phdr);
+    uintptr_t headers = (uintptr_t)m->info->dlpi_phdr;
+    struct known_image *k = find_known(m->bias, headers);
     if (k != NULL) {
         k->round = look_round;
-        return 0;
+        return false;
     }
-    if (!remember(info->dlpi_addr, (uintptr_t)info->dlpi_phdr) || !l->notify)
-        return 0;
+    if (!remember(m->bias, headers) || !l->notify)
+        return false;
     l->found = true;
-    l->base = info->dlpi_addr;
-    image_build_id(info, l->build_id);
-    (void)strncpy(l->path, info->dlpi_name != NULL ? info->dlpi_name : "", sizeof l->path - 1);
-    return 1;
+    l->base = m->bias;
+    image_build_id(m->info, l->build_id);
+    (void)strncpy(l->path, m->path, sizeof l->path - 1);
+    return true;
 }
 
-static int visit_end(struct dl_phdr_info *info, size_t size, void *ctx)
+static bool visit_end(const struct loaded_image *m, void *context)
 {
-    (void)size;
-    (void)ctx;
+    (void)context;
     for (unsigned i = 0; i < known_count; i++)
         if (known[i].round != look_round)
             known[i].round = 0;
-    last_adds = info->dlpi_adds;
-    last_subs = info->dlpi_subs;
-    return 1;
+    last_adds = m->info->dlpi_adds;
+    last_subs = m->info->dlpi_subs;
+    return true;
 }
 
 /* Reports all new images. Another thread may load an image between the two walks; that thread then
@@ -108,16 +105,15 @@ static void images_look(void *notify)
     struct look l;
     for (;;) {
         l.notify = *(const bool *)notify;
-        l.first = true;
         l.found = l.changed = false;
         memset(l.path, 0, sizeof l.path);
-        (void)dl_iterate_phdr(visit, &l);
+        (void)images_each(visit, &l);
         if (!l.found)
             break;
         trigger_image_loaded(l.path, l.base, l.build_id);
     }
     if (l.changed)
-        (void)dl_iterate_phdr(visit_end, NULL);
+        (void)images_each(visit_end, NULL);
 }
 
 void images_prepare(void)

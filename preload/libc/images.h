@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The loaded images: their build ids, and records of them, so that readers can resolve
- * addresses. */
+ * Records of the loaded images, so that readers can resolve addresses. */
 #ifndef REGTRACE_PRELOAD_LIBC_IMAGES_H
 #define REGTRACE_PRELOAD_LIBC_IMAGES_H
 
 #include "preload/internal.h"
-
-#include <link.h>
-
-#define IMAGE_ID_TEXT 41 /* 20 bytes in hexadecimal digits */
-
-/* Writes the image's build id (NT_GNU_BUILD_ID, ld(1) --build-id) as hexadecimal digits, cut at 20
- * bytes; "" if it has none. Call it in a callback of dl_iterate_phdr(). */
-void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT]);
-
-/* Was the image compiled with -finstrument-functions? Then its functions report their entries. */
-bool image_is_instrumented(const struct dl_phdr_info *info);
+#include "preload/libc/loaded_images.h"
 
 /* Finds the segment of our code, which includes the PLT of our calls. Returns false if there is
  * none. */
 bool images_own_code(uintptr_t *from, uintptr_t *to);
-
-/* --- images of this process ------------------------------------------------------------------- */
 
 /* Notes the images that are loaded now, if the run records addresses (of samples or functions). The
  * constructor calls it once the options are known. */

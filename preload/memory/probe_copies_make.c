@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -447,19 +446,18 @@ const char *probe_copies_skeleton(uint32_t image, size_t *bytes)
     return copies_images[image].skeleton;
 }
 
-static int note_image(struct dl_phdr_info *info, size_t size, void *context)
+static bool note_image(const struct loaded_image *m, void *context)
 {
     bool *there = context;
-    (void)size;
     for (uint32_t i = 0; i < atomic_load(&copies_image_count); i++)
-        there[i] = there[i] || copies_images[i].bias == info->dlpi_addr;
-    return 0;
+        there[i] = there[i] || copies_images[i].bias == m->bias;
+    return false;
 }
 
 void probe_copies_gone(void)
 {
     bool there[MEMORY_IMAGES] = {false};
-    (void)dl_iterate_phdr(note_image, there);
+    (void)images_each(note_image, there);
     for (uint32_t i = 0; i < atomic_load(&copies_image_count); i++)
         if (!there[i])
             atomic_store(&copies_images[i].to, 0);

@@ -4,10 +4,9 @@
 
 #include "base/toolkit/cache.h"
 #include "base/identity.h"
-#include "preload/libc/images.h"
+#include "preload/libc/loaded_images.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,6 @@ static unsigned known_count;
 struct image_look {
     struct probe_image *images;
     unsigned count, room; /* without room they are only counted */
-    bool began;
 };
 
 static unsigned long long last_subs; /* dl_iterate_phdr(3): how many images were unloaded */
@@ -54,20 +52,6 @@ static bool runs_masked(const char *path)
     return false;
 }
 
-static void extent(const struct dl_phdr_info *info, uintptr_t *from, uintptr_t *to)
-{
-    *from = UINTPTR_MAX;
-    *to = 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t at = info->dlpi_addr + p->p_vaddr;
-        if (p->p_type != PT_LOAD)
-            continue;
-        *from = at < *from ? at : *from;
-        *to = at + p->p_memsz > *to ? at + p->p_memsz : *to;
-    }
-}
-
 /* Sets the id by which the cache of plans knows the image. */
 static void identify(struct probe_image *m, const struct dl_phdr_info *info)
 {
@@ -80,33 +64,28 @@ static void identify(struct probe_image *m, const struct dl_phdr_info *info)
         cache_id_of(&st, m->id);
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *context)
+static bool visit(const struct loaded_image *m, void *context)
 {
-    (void)size;
     struct image_look *l = context;
-    uintptr_t from, to, ours = (uintptr_t)&visit;
-    extent(info, &from, &to);
-    bool program = !l->began;
-    l->began = true;
-    const char *path = program ? process.id.executable : info->dlpi_name;
-    if (path == NULL || (!program && strchr(path, '/') == NULL) || (ours >= from && ours < to) ||
-        find_known(info->dlpi_addr, from) != NULL)
-        return 0;
+    uintptr_t ours = (uintptr_t)&visit;
+    if ((!m->is_program && strchr(m->path, '/') == NULL) || (ours >= m->from && ours < m->to) ||
+        find_known(m->bias, m->from) != NULL)
+        return false;
     if (l->images == NULL)
         l->count++;
     if (l->count >= l->room || known_count == KNOWN_MAX)
-        return 0;
-    known[known_count++] = (struct known){.bias = info->dlpi_addr, .from = from};
-    struct probe_image *m = &l->images[l->count++];
-    *m = (struct probe_image){.bias = info->dlpi_addr,
-                              .from = from,
-                              .to = to,
-                              .is_program = program,
-                              .no_int3 = runs_masked(path),
-                              .instrumented = image_is_instrumented(info)};
-    (void)snprintf(m->path, sizeof m->path, "%s", path);
-    identify(m, info);
-    return 0;
+        return false;
+    known[known_count++] = (struct known){.bias = m->bias, .from = m->from};
+    struct probe_image *p = &l->images[l->count++];
+    *p = (struct probe_image){.bias = m->bias,
+                              .from = m->from,
+                              .to = m->to,
+                              .is_program = m->is_program,
+                              .no_int3 = runs_masked(m->path),
+                              .instrumented = image_is_instrumented(m->info)};
+    (void)snprintf(p->path, sizeof p->path, "%s", m->path);
+    identify(p, m->info);
+    return false;
 }
 
 /* If another thread loads an image between the two walks, that thread looks again itself. */
@@ -114,47 +93,43 @@ long probe_images(struct probe_image **images)
 {
     struct image_look l = {0};
     *images = NULL;
-    (void)dl_iterate_phdr(visit, &l);
+    (void)images_each(visit, &l);
     if (l.count == 0)
         return 0;
     l = (struct image_look){.images = calloc(l.count, sizeof *l.images), .room = l.count};
     if (l.images == NULL)
         return -ENOMEM;
-    (void)dl_iterate_phdr(visit, &l);
+    (void)images_each(visit, &l);
     *images = l.images;
     return l.count;
 }
 
-static int read_subs(struct dl_phdr_info *info, size_t size, void *context)
+static bool read_subs(const struct loaded_image *m, void *context)
 {
-    (void)size;
-    *(unsigned long long *)context = info->dlpi_subs;
-    return 1;
+    *(unsigned long long *)context = m->info->dlpi_subs;
+    return true;
 }
 
-static int note_here(struct dl_phdr_info *info, size_t size, void *context)
+static bool note_here(const struct loaded_image *m, void *context)
 {
-    (void)size;
     (void)context;
-    uintptr_t from, to;
-    extent(info, &from, &to);
-    struct known *k = find_known(info->dlpi_addr, from);
+    struct known *k = find_known(m->bias, m->from);
     if (k != NULL)
         k->here = true;
-    return 0;
+    return false;
 }
 
 bool probe_images_forget(void)
 {
     unsigned n = 0;
     unsigned long long subs = 0;
-    (void)dl_iterate_phdr(read_subs, &subs);
+    (void)images_each(read_subs, &subs);
     if (subs == last_subs)
         return false;
     last_subs = subs;
     for (unsigned i = 0; i < known_count; i++)
         known[i].here = false;
-    (void)dl_iterate_phdr(note_here, NULL);
+    (void)images_each(note_here, NULL);
     for (unsigned i = 0; i < known_count; i++)
         if (known[i].here)
             known[n++] = known[i];

@@ -6,7 +6,7 @@
 
 #include "base/sys.h"
 #include "isa/isa.h"
-#include "preload/libc/images.h"
+#include "preload/libc/loaded_images.h"
 #include "preload/internal.h"
 
 /* One site. Rows of one address are consecutive, sorted by alarm. */

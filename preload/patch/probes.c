@@ -451,18 +451,13 @@ struct remaining {
     const struct probe_sites *all;
 };
 
-static int keep_those(struct dl_phdr_info *info, size_t size, void *context)
+static bool keep_those(const struct loaded_image *m, void *context)
 {
-    (void)size;
     struct remaining *r = context;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t from = info->dlpi_addr + p->p_vaddr;
-        for (size_t k = 0; p->p_type == PT_LOAD && k < r->all->count; k++)
-            if (r->all->rows[k].at >= from && r->all->rows[k].at - from < p->p_memsz)
-                r->left.rows[r->left.count++] = r->all->rows[k];
-    }
-    return 0;
+    for (size_t k = 0; k < r->all->count; k++)
+        if (image_has(m, r->all->rows[k].at))
+            r->left.rows[r->left.count++] = r->all->rows[k];
+    return false;
 }
 
 static bool has_alarm(const struct probe_sites *s, uint16_t alarm)
@@ -484,7 +479,7 @@ void probes_images_gone(void)
     if (probe_images_forget())
         r.left.rows = malloc((r.all->count + 1) * sizeof *r.left.rows);
     if (r.left.rows != NULL)
-        (void)dl_iterate_phdr(keep_those, &r);
+        (void)images_each(keep_those, &r);
     if (r.left.rows != NULL && r.left.count < r.all->count) {
         publish(r.left);
         for (unsigned i = 0; i < probe_wish_count; i++)

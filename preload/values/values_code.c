@@ -15,7 +15,6 @@
 #include "preload/values/values.h"
 #include "preload/values/values_ask.h"
 
-#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -34,15 +33,13 @@ static _Atomic uint32_t range_count;
 static spin_lock range_lock;
 static uintptr_t own_from, own_to;
 
-static int add_image(struct dl_phdr_info *info, size_t size, void *context)
+static bool add_image(const struct loaded_image *m, void *context)
 {
-    (void)size;
     (void)context;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        struct range r = {info->dlpi_addr + p->p_vaddr, info->dlpi_addr + p->p_vaddr + p->p_memsz};
+    struct range r;
+    for (int next = 0; image_code(m, &next, &r.from, &r.to);) {
         uint32_t n = atomic_load(&range_count), known = 0;
-        if (p->p_type != PT_LOAD || (p->p_flags & PF_X) == 0 || r.from == own_from)
+        if (r.from == own_from)
             continue;
         while (known < n && (ranges[known].from != r.from || ranges[known].to != r.to))
             known++;
@@ -51,7 +48,7 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *context)
         ranges[n] = r;
         atomic_store_explicit(&range_count, n + 1, memory_order_release);
     }
-    return 0;
+    return false;
 }
 
 void values_images_changed(void)
@@ -60,7 +57,7 @@ void values_images_changed(void)
         return;
     uint64_t mask = sys_block_signals();
     spin_take(&range_lock);
-    (void)dl_iterate_phdr(add_image, NULL);
+    (void)images_each(add_image, NULL);
     spin_give(&range_lock);
     sys_restore_signals(mask);
 }

@@ -16,7 +16,6 @@
 #include "mpi/mpi.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -360,25 +359,20 @@ void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id
     image_is_here(path, base, build_id);
 }
 
-/* The program itself comes first and has no name. */
-static int visit_start_image(struct dl_phdr_info *info, size_t size, void *ctx)
+static bool visit_at_start(const struct loaded_image *m, void *context)
 {
-    (void)size;
-    bool *first = ctx;
-    const char *path = *first ? process.id.executable : info->dlpi_name;
+    (void)context;
     char build_id[IMAGE_ID_TEXT];
-    *first = false;
-    image_build_id(info, build_id);
-    if (path != NULL && path[0] != '\0')
-        image_is_here(path, info->dlpi_addr, build_id);
+    image_build_id(m->info, build_id);
+    if (m->path[0] != '\0')
+        image_is_here(m->path, m->bias, build_id);
     return images.count == 0; /* no alarm waits for other images */
 }
 
 void triggers_images_at_start(void)
 {
-    bool first = true;
     if (process.traced && recorder_self.in_toolkit == 0)
-        (void)dl_iterate_phdr(visit_start_image, &first);
+        (void)images_each(visit_at_start, NULL);
 }
 
 void process_interrupted(siginfo_t *info, void *context)
