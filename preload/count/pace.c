@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Measures what samples take of a thread's processor time: other threads may have had the processor
- * in between. If a thread loses the processor within a sample, that counts as the sample's. */
+ * Measures what samples take of a thread's processor time. On a busy machine the thread may lose the
+ * processor within a sample: that time is not the sample's. */
 #include "preload/count/pace.h"
 
 #include "base/clock.h"
@@ -15,6 +15,7 @@
 #define LOOK_SAMPLES 16u
 #define LOOK_TICKS (UINT64_C(1) << 21) /* 1 ms or less */
 #define LOOK_LATE (UINT64_C(1) << 26)  /* some 20 ms */
+#define LONG_SAMPLES 4u /* a sample this many times as long as usual may have lost the processor */
 
 static struct pace_time now(void)
 {
@@ -63,23 +64,49 @@ static bool is_to_look(const struct pace *p, uint64_t ticks)
     return ticks >= LOOK_LATE || (many && ticks >= LOOK_TICKS);
 }
 
+/* Adds up how long samples took, and how long they would have taken had they lost the processor
+ * whenever they took far longer than usual. */
+static void add_sample(struct pace *p, uint64_t took)
+{
+    uint64_t most = LONG_SAMPLES * p->usual;
+    p->spent += took;
+    if (most != 0 && took > most)
+        took = most;
+    p->usual = p->usual == 0 ? took : p->usual - p->usual / 8 + took / 8;
+    p->usually_spent += took;
+    p->samples++;
+}
+
+static uint64_t ns_of(const struct pace *p, uint64_t ticks)
+{
+    return (ticks >> 8) * p->ns_per_tick >> 8;
+}
+
+/* Returns the processor time that samples took between two looks. The thread did not run for
+ * `away` ns, within samples or outside. */
+static uint64_t spent_ns(const struct pace *p, uint64_t away)
+{
+    uint64_t all = ns_of(p, p->spent), usually = ns_of(p, p->usually_spent);
+    uint64_t least = all > away ? all - away : 0;
+    return least > usually ? least : usually;
+}
+
 void pace_end(struct pace *p, struct pmu_sampler *s)
 {
     p->ended = clock_ticks();
-    p->spent += p->ended - p->began;
-    p->samples++;
+    add_sample(p, p->ended - p->began);
     if (p->looked.ns != 0 && !is_to_look(p, p->ended - p->looked.ticks))
         return;
     struct pace_time then = p->looked;
     p->looked = now();
     if (then.ns != 0) {
-        p->ns_per_tick = ((p->looked.ns - then.ns) << 16) / (p->looked.ticks - then.ticks + 1);
-        uint64_t cpu = p->looked.cpu_ns - then.cpu_ns;
-        uint64_t spent = (p->spent >> 8) * p->ns_per_tick >> 8;
+        uint64_t ns = p->looked.ns - then.ns, cpu = p->looked.cpu_ns - then.cpu_ns;
+        p->ns_per_tick = (ns << 16) / (p->looked.ticks - then.ticks + 1);
+        uint64_t spent = spent_ns(p, ns > cpu ? ns - cpu : 0);
         uint64_t outside = cpu > spent ? cpu - spent : 0;
         uint64_t kernel = in_kernel(s, p->samples, outside);
         pmu_sampler_pace(s, spent + kernel, outside > kernel ? outside - kernel : 0);
     }
     p->samples = 0;
-    p->spent = 0;
+    p->spent = p->usually_spent = 0;
 }

@@ -11,6 +11,8 @@
 struct pace {
     uint32_t samples;
     uint64_t began, ended, spent; /* ticks */
+    uint64_t usual;               /* ticks of a sample, on average; 0: unknown */
+    uint64_t usually_spent;       /* as `spent`, without the time by which samples were too long */
     uint64_t ns_per_tick;         /* times 2^16; 0: unknown */
     struct pace_time {
         uint64_t ticks, ns, cpu_ns;
