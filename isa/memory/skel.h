@@ -266,6 +266,7 @@ struct function {
 
     struct instruction *instructions;
     uint32_t instruction_count, instruction_room;
+    const struct decoded **decoded; /* by instruction: decoded_of() makes them */
     struct block *blocks;
     uint32_t block_count, block_room;
     uint32_t *order; /* reached blocks, in reverse postorder */
@@ -381,7 +382,7 @@ struct lifting {
 };
 
 /* Adds the values and accesses of the instruction f->now_at. */
-void lift_instruction(struct lifting *l, ZydisDecoder *decoder);
+void lift_instruction(struct lifting *l);
 
 /* --- linear.c --------------------------------------------------------------------------------- */
 

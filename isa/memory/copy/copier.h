@@ -41,7 +41,6 @@ struct stub {
 struct copier {
     struct function *f;
     struct emit *e;
-    ZydisDecoder decoder; /* decodes operands, which struct code does not */
     struct live live;
     struct members values, accesses;
     size_t *labels; /* by block: 1 + offset */

@@ -409,9 +409,6 @@ const char *copy_function(struct function *f, struct emit *e, uint32_t number,
                        .values = members_values(f),
                        .accesses = members_accesses(f),
                        .labels = arena_take(f->arena, (f->block_count + 1) * sizeof(size_t))};
-    if (!ZYAN_SUCCESS(
-            ZydisDecoderInit(&c.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
-        copier_refuse(&c, "there is no decoder");
     if (f->call != 0) { /* unwinders look before the address that a call returns to */
         emit_stands_for(e, f->call, 0);
         emit_byte(e, 0x90);

@@ -3,11 +3,17 @@
  * operands, without a change of flags. */
 #include "isa/decode/operands.h"
 #include "isa/memory/copy/copier.h"
+#include "isa/memory/ir/decoded.h"
 
 bool copier_decode(struct copier *c, const struct instruction *i, struct one *x)
 {
+    const struct decoded *d = decoded_of(c->f, (uint32_t)(i - c->f->instructions));
     *x = (struct one){.f = c->f, .i = i};
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&c->decoder, i->bytes, i->form.length, &x->z, x->o));
+    if (d == NULL)
+        return false;
+    x->z = &d->z;
+    x->o = d->o;
+    return true;
 }
 
 /* Returns the operand of an access, or NULL. An instruction's reads come first (lift.h). */
@@ -18,7 +24,7 @@ static const ZydisDecodedOperand *operand_of(struct copier *c, struct one *x, ui
     MEMBERS_EACH (&c->accesses, block, n)
         before += c->f->accesses[*n].at == a->at && &c->f->accesses[*n] < a;
     for (int writes = 0; writes < 2; writes++)
-        for (unsigned n = 0; n < x->z.operand_count; n++) {
+        for (unsigned n = 0; n < x->z->operand_count; n++) {
             bool reads = (x->o[n].actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
             if (lift_is_accessed(x, n) && reads != (writes == 1) && before-- == 0)
                 return &x->o[n];
@@ -51,7 +57,7 @@ static void put_address(struct copier *c, const struct one *x, const ZydisDecode
     struct emit_memory m = memory_of(x, o);
     if (o->mem.base == ZYDIS_REGISTER_RIP) {
         emit_address(c->e, t, x->i->memory);
-    } else if (x->z.mnemonic == ZYDIS_MNEMONIC_XLAT) {
+    } else if (x->z->mnemonic == ZYDIS_MNEMONIC_XLAT) {
         emit_low_byte(c->e, t, RAX);
         m.index = t;
         m.scale = 1;
@@ -75,18 +81,18 @@ void copier_record_address(struct copier *c, const struct access *a, uint32_t bl
     struct one x;
     const ZydisDecodedOperand *o = copier_decode(c, i, &x) ? operand_of(c, &x, block, a) : NULL;
     if (o == NULL || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN || o->mem.base == ZYDIS_REGISTER_EIP ||
-        operands_is_bit_string(&x.z, x.o)) {
+        operands_is_bit_string(x.z, x.o)) {
         copier_refuse(c, "an access of which only the instruction itself knows the address");
         return;
     }
     struct emit_memory m = memory_of(&x, o);
     bool plain = m.base != EMIT_NONE && m.index == EMIT_NONE && m.offset == 0 && !m.narrow &&
-                 x.z.mnemonic != ZYDIS_MNEMONIC_XLAT;
+                 x.z->mnemonic != ZYDIS_MNEMONIC_XLAT;
     if (plain) {
         add_register(c, m.base, live);
     } else {
         bool spill;
-        uint16_t uses = x.z.mnemonic == ZYDIS_MNEMONIC_XLAT ? c->live.uses[a->at] : 0;
+        uint16_t uses = x.z->mnemonic == ZYDIS_MNEMONIC_XLAT ? c->live.uses[a->at] : 0;
         if (c->item_count == GROUP) /* else adding `t` would flush it, when `t` is taken already */
             copier_flush(c, live);
         unsigned t = copier_take_register(c, live, held(c) | uses, &spill);

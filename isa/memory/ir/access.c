@@ -23,7 +23,7 @@ bool lift_is_accessed(const struct one *x, unsigned n)
     const ZydisDecodedOperand *o = &x->o[n];
     return o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
            (o->mem.type == ZYDIS_MEMOP_TYPE_MEM || o->mem.type == ZYDIS_MEMOP_TYPE_VSIB) &&
-           (is_read(o) || is_written(o)) && !operands_is_hint(&x->z);
+           (is_read(o) || is_written(o)) && !operands_is_hint(x->z);
 }
 
 /* push and call write below the old stack pointer. The operand of pop is relative to the stack
@@ -34,7 +34,7 @@ int64_t lift_displacement(const struct one *x, const ZydisDecodedOperand *o)
     if (is_stack && o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
         return is_written(o) ? -(int64_t)(o->size / 8) : 0;
     int64_t n = o->mem.disp.has_displacement ? o->mem.disp.value : 0;
-    return is_stack && x->z.mnemonic == ZYDIS_MNEMONIC_POP ? n + o->size / 8 : n;
+    return is_stack && x->z->mnemonic == ZYDIS_MNEMONIC_POP ? n + o->size / 8 : n;
 }
 
 static uint32_t sum(const struct one *x, uint32_t a, uint32_t b)
@@ -56,7 +56,7 @@ static uint32_t bit_string_offset(const struct one *x)
 int lift_base(const struct one *x, const ZydisDecodedOperand *o)
 {
     /* leave: the stack pointer equals the frame pointer by then */
-    return lift_register(x->z.mnemonic == ZYDIS_MNEMONIC_LEAVE ? ZYDIS_REGISTER_RBP : o->mem.base);
+    return lift_register(x->z->mnemonic == ZYDIS_MNEMONIC_LEAVE ? ZYDIS_REGISTER_RBP : o->mem.base);
 }
 
 bool lift_is_narrow(const struct one *x, const ZydisDecodedOperand *o)
@@ -64,7 +64,7 @@ bool lift_is_narrow(const struct one *x, const ZydisDecodedOperand *o)
     /* Implied stack operands do not use 32-bit addresses. */
     bool implied =
         o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && o->mem.base == ZYDIS_REGISTER_RSP;
-    return x->z.address_width == 32 && !implied;
+    return x->z->address_width == 32 && !implied;
 }
 
 static uint32_t address_of(const struct one *x, const ZydisDecodedOperand *o)
@@ -86,9 +86,9 @@ static uint32_t address_of(const struct one *x, const ZydisDecodedOperand *o)
             scaled = value_op(f, V_MUL, 64, 0, scaled, lift_number(x, o->mem.scale), 0);
         a = sum(x, scaled, a);
     }
-    if (operands_is_bit_string(&x->z, x->o))
+    if (operands_is_bit_string(x->z, x->o))
         a = sum(x, a, bit_string_offset(x));
-    if (x->z.mnemonic == ZYDIS_MNEMONIC_XLAT)
+    if (x->z->mnemonic == ZYDIS_MNEMONIC_XLAT)
         a = sum(x, a, value_op(f, V_ZEXT, 8, 0, lift_get(x, RAX), 0, 0));
     if (lift_is_narrow(x, o))
         a = value_op(f, V_ZEXT, 32, 0, a, 0, 0);
@@ -102,7 +102,7 @@ static uint32_t address_of(const struct one *x, const ZydisDecodedOperand *o)
 
 void lift_addresses(struct one *x)
 {
-    for (unsigned n = 0; n < x->z.operand_count; n++)
+    for (unsigned n = 0; n < x->z->operand_count; n++)
         x->address[n] = lift_is_accessed(x, n) ? 1 + address_of(x, &x->o[n]) : 0;
 }
 
@@ -131,13 +131,13 @@ static void refuse(const struct one *x)
 void lift_accesses(const struct one *x)
 {
     for (int writes = 0; writes < 2; writes++)
-        for (unsigned n = 0; n < x->z.operand_count; n++) {
+        for (unsigned n = 0; n < x->z->operand_count; n++) {
             const ZydisDecodedOperand *o = &x->o[n];
             if (x->address[n] == 0 || is_read(o) == (writes == 1))
                 continue;
             struct lanes lanes;
-            bool some = lanes_of(&x->z, x->o, n, &lanes);
-            if (!some && (o->mem.type == ZYDIS_MEMOP_TYPE_VSIB || operands_is_masked(&x->z)))
+            bool some = lanes_of(x->z, x->o, n, &lanes);
+            if (!some && (o->mem.type == ZYDIS_MEMOP_TYPE_VSIB || operands_is_masked(x->z)))
                 refuse(x);
             struct access *a =
                 lift_add_access(x,
@@ -194,14 +194,14 @@ static void advance(const struct one *x, unsigned variable, uint32_t by, bool kn
 bool lift_string(const struct one *x)
 {
     bool source = false, target = false, compares = false;
-    if (x->z.meta.category != ZYDIS_CATEGORY_STRINGOP ||
-        !is_string(x->z.mnemonic, &source, &target, &compares))
+    if (x->z->meta.category != ZYDIS_CATEGORY_STRINGOP ||
+        !is_string(x->z->mnemonic, &source, &target, &compares))
         return false;
-    bool repeats = (x->z.attributes &
+    bool repeats = (x->z->attributes &
                     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
-    bool narrow = x->z.address_width == 32; /* ecx, esi and edi: compilers do not use these */
+    bool narrow = x->z->address_width == 32; /* ecx, esi and edi: compilers do not use these */
     uint32_t first = x->f->access_count, count = lift_get(x, RCX);
-    unsigned bytes = x->z.operand_width / 8;
+    unsigned bytes = x->z->operand_width / 8;
     if (narrow)
         count = value_op(x->f, V_ZEXT, 32, 0, count, 0, 0);
     lift_accesses(x);

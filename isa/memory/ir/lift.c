@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lifts instructions to values. Instructions that are not understood leave unknown values in the
  * registers that they write. */
+#include "isa/memory/ir/decoded.h"
 #include "isa/memory/ir/slots.h"
 
 #include <string.h>
@@ -208,9 +209,9 @@ static void rotate_right(const struct one *x)
 /* Lifts the forms with two and three operands. The form with one also writes rdx. */
 static bool multiply(const struct one *x)
 {
-    if (x->z.operand_count_visible < 2)
+    if (x->z->operand_count_visible < 2)
         return false;
-    bool three = x->z.operand_count_visible == 3;
+    bool three = x->z->operand_count_visible == 3;
     lift_write(
         x, 0,
         op(x, V_MUL, width(x, 0), lift_operand(x, three ? 1 : 0), lift_operand(x, three ? 2 : 1)));
@@ -244,18 +245,23 @@ static void exchange(const struct one *x)
 static void address(const struct one *x)
 {
     /* lea has no access, so its address is computed here. */
+    ZydisDecodedInstruction z = *x->z;
+    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT] = {{0}};
+    memcpy(o, x->o, z.operand_count * sizeof *o);
+    z.mnemonic = ZYDIS_MNEMONIC_MOV;
+    o[1].actions = ZYDIS_OPERAND_ACTION_READ;
+    o[1].mem.type = ZYDIS_MEMOP_TYPE_MEM;
+    o[1].mem.segment = ZYDIS_REGISTER_DS;
     struct one copy = *x;
-    copy.z.mnemonic = ZYDIS_MNEMONIC_MOV;
-    copy.o[1].actions = ZYDIS_OPERAND_ACTION_READ;
-    copy.o[1].mem.type = ZYDIS_MEMOP_TYPE_MEM;
-    copy.o[1].mem.segment = ZYDIS_REGISTER_DS;
+    copy.z = &z;
+    copy.o = o;
     lift_addresses(&copy);
     lift_write(x, 0, copy.address[1] - 1);
 }
 
 static void conditional_move(const struct one *x)
 {
-    uint32_t condition = test(x, x->z.opcode), other = lift_operand(x, 1);
+    uint32_t condition = test(x, x->z->opcode), other = lift_operand(x, 1);
     lift_write(x, 0, value_op(x->f, V_SELECT, 64, 0, condition, other, lift_operand(x, 0)));
 }
 
@@ -268,8 +274,8 @@ static void stack(const struct one *x, int64_t bytes)
 static unsigned stack_operand(const struct one *x)
 {
     unsigned n = 0;
-    while (n + 1 < x->z.operand_count && (x->o[n].type != ZYDIS_OPERAND_TYPE_MEMORY ||
-                                          x->o[n].visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN))
+    while (n + 1 < x->z->operand_count && (x->o[n].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+                                           x->o[n].visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN))
         n++;
     return n;
 }
@@ -278,7 +284,7 @@ static void push(const struct one *x)
 {
     uint32_t word = lift_operand(x, 0);
     lift_write(x, stack_operand(x), word);
-    stack(x, -(int64_t)(x->z.operand_width / 8));
+    stack(x, -(int64_t)(x->z->operand_width / 8));
 }
 
 static void pop(const struct one *x)
@@ -327,10 +333,10 @@ static void put_counter(const struct one *x, uint32_t left)
 static void branch(const struct one *x)
 {
     uint32_t v, flags;
-    switch (x->z.mnemonic) {
+    switch (x->z->mnemonic) {
     case ZYDIS_MNEMONIC_JRCXZ:
     case ZYDIS_MNEMONIC_JECXZ:
-        flags = value_op(x->f, V_FLAGS_LOGIC, x->z.mnemonic == ZYDIS_MNEMONIC_JRCXZ ? 64 : 32, 0,
+        flags = value_op(x->f, V_FLAGS_LOGIC, x->z->mnemonic == ZYDIS_MNEMONIC_JRCXZ ? 64 : 32, 0,
                          lift_get(x, RCX), 0, 0);
         v = value_op(x->f, V_TEST, 64, 4, flags, 0, 0);
         break;
@@ -344,7 +350,7 @@ static void branch(const struct one *x)
         put_counter(x, value_new(x->f, V_OPAQUE, 64));
         v = value_new(x->f, V_OPAQUE, 64);
         break;
-    default: v = test(x, x->z.opcode); break;
+    default: v = test(x, x->z->opcode); break;
     }
     decide(x, v);
 }
@@ -353,23 +359,23 @@ static void branch(const struct one *x)
 
 static void unknown(const struct one *x)
 {
-    for (unsigned n = 0; n < x->z.operand_count; n++) {
+    for (unsigned n = 0; n < x->z->operand_count; n++) {
         const ZydisDecodedOperand *o = &x->o[n];
         int r = o->type == ZYDIS_OPERAND_TYPE_REGISTER ? lift_register(o->reg.value) : -1;
         if (r >= 0 && (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0)
             lift_put_unknown(x, (unsigned)r);
     }
     /* The kernel's result in rax is no operand of the instruction. */
-    if (x->z.meta.category == ZYDIS_CATEGORY_SYSCALL ||
-        x->z.meta.category == ZYDIS_CATEGORY_INTERRUPT)
+    if (x->z->meta.category == ZYDIS_CATEGORY_SYSCALL ||
+        x->z->meta.category == ZYDIS_CATEGORY_INTERRUPT)
         lift_put_unknown(x, RAX);
-    if (changes_flags(&x->z))
+    if (changes_flags(x->z))
         lift_put_unknown(x, SKEL_FLAGS);
 }
 
 static bool lift_arithmetic(const struct one *x)
 {
-    switch (x->z.mnemonic) {
+    switch (x->z->mnemonic) {
     case ZYDIS_MNEMONIC_ADD: two(x, V_ADD, V_FLAGS_ADD, true); return true;
     case ZYDIS_MNEMONIC_SUB: two(x, V_SUB, V_FLAGS_SUB, true); return true;
     case ZYDIS_MNEMONIC_CMP: two(x, V_SUB, V_FLAGS_SUB, false); return true;
@@ -400,7 +406,7 @@ static bool lift_arithmetic(const struct one *x)
 
 static bool lift_move(const struct one *x)
 {
-    switch (x->z.mnemonic) {
+    switch (x->z->mnemonic) {
     case ZYDIS_MNEMONIC_MOV: lift_write(x, 0, lift_operand(x, 1)); return true;
     case ZYDIS_MNEMONIC_MOVZX: lift_write(x, 0, lift_operand(x, 1)); return true;
     case ZYDIS_MNEMONIC_MOVSX:
@@ -416,7 +422,7 @@ static bool lift_move(const struct one *x)
     case ZYDIS_MNEMONIC_CDQ: spread_sign(x, 32); return true;
     case ZYDIS_MNEMONIC_CQO: spread_sign(x, 64); return true;
     case ZYDIS_MNEMONIC_PUSH: push(x); return true;
-    case ZYDIS_MNEMONIC_PUSHFQ: stack(x, -(int64_t)(x->z.operand_width / 8)); return true;
+    case ZYDIS_MNEMONIC_PUSHFQ: stack(x, -(int64_t)(x->z->operand_width / 8)); return true;
     case ZYDIS_MNEMONIC_POP: pop(x); return true;
     case ZYDIS_MNEMONIC_POPFQ:
         stack(x, 8);
@@ -447,7 +453,7 @@ static bool lift_flow(const struct one *x)
 
 static void lift_all(const struct one *x)
 {
-    ZydisInstructionCategory c = x->z.meta.category;
+    ZydisInstructionCategory c = x->z->meta.category;
     if (lift_string(x))
         return;
     lift_accesses(x);
@@ -457,26 +463,29 @@ static void lift_all(const struct one *x)
     if (c == ZYDIS_CATEGORY_CMOV)
         conditional_move(x);
     else if (c == ZYDIS_CATEGORY_SETCC)
-        lift_write(x, 0, test(x, x->z.opcode));
+        lift_write(x, 0, test(x, x->z->opcode));
     else
         unknown(x);
 }
 
-void lift_instruction(struct lifting *l, ZydisDecoder *decoder)
+void lift_instruction(struct lifting *l)
 {
     struct function *f = l->f;
+    const struct decoded *d = decoded_of(f, f->now_at);
     struct one x = {.l = l, .f = f, .i = &f->instructions[f->now_at]};
     x.block = f->now_block;
     x.at = f->now_at;
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, x.i->bytes, x.i->form.length, &x.z, x.o))) {
+    if (d == NULL) {
         f->reason = "bytes that are no instruction";
         f->reason_at = x.i->at;
         return;
     }
+    x.z = &d->z;
+    x.o = d->o;
     lift_addresses(&x);
     l->stored = SLOT_NONE;
     lift_all(&x);
-    for (unsigned n = 0; n < x.z.operand_count; n++)
+    for (unsigned n = 0; n < x.z->operand_count; n++)
         if ((x.o[n].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 && (int)n != l->stored)
             slots_overwrite(&x, n, SLOT_NONE);
 }

@@ -10,8 +10,8 @@ struct one {
     struct lifting *l;
     struct function *f;
     const struct instruction *i;
-    ZydisDecodedInstruction z;
-    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
+    const ZydisDecodedInstruction *z;
+    const ZydisDecodedOperand *o;
     uint32_t block, at;
     /* memory operands: 1 + value of the address, before anything is written */
     uint32_t address[ZYDIS_MAX_OPERAND_COUNT];

@@ -2,6 +2,7 @@
  * Computes liveness of general registers and flags, backwards over blocks until nothing changes. */
 #include "isa/memory/ir/live.h"
 
+#include "isa/memory/ir/decoded.h"
 #include "isa/memory/ir/lift.h"
 
 enum {
@@ -72,19 +73,19 @@ static uint8_t flags_of(const ZydisDecodedInstruction *z)
     return what;
 }
 
-static void note_instruction(struct live *l, uint32_t n, const ZydisDecoder *decoder)
+static void note_instruction(struct live *l, uint32_t n)
 {
     const struct instruction *i = &l->f->instructions[n];
-    ZydisDecodedInstruction z;
-    ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, i->bytes, i->form.length, &z, o))) {
+    const struct decoded *d = decoded_of(l->f, n);
+    if (d == NULL) {
         l->uses[n] = ALL;
         l->flags[n] = FLAGS_USED;
         return;
     }
-    l->flags[n] = flags_of(&z);
-    bool zeroing = is_zeroing(&z, o);
-    for (unsigned k = 0; k < z.operand_count; k++) {
+    const ZydisDecodedOperand *o = d->o;
+    l->flags[n] = flags_of(&d->z);
+    bool zeroing = is_zeroing(&d->z, o);
+    for (unsigned k = 0; k < d->z.operand_count; k++) {
         if (o[k].type == ZYDIS_OPERAND_TYPE_REGISTER)
             note_register(l, n, &o[k], zeroing);
         else if (o[k].type == ZYDIS_OPERAND_TYPE_MEMORY)
@@ -94,7 +95,7 @@ static void note_instruction(struct live *l, uint32_t n, const ZydisDecoder *dec
         l->uses[n] = ALL;
         l->kills[n] = 0;
         l->flags[n] = FLAGS_KILLED;
-    } else if (z.mnemonic == ZYDIS_MNEMONIC_SYSCALL) {
+    } else if (d->z.mnemonic == ZYDIS_MNEMONIC_SYSCALL) {
         l->uses[n] |= AT_SYSTEM_CALL;
     }
 }
@@ -153,18 +154,11 @@ struct live live_find(struct function *f)
                      .in = arena_take(f->arena, ((size_t)f->block_count + 1) * sizeof(uint16_t)),
                      .flags = arena_take(f->arena, (size_t)f->instruction_count + 1),
                      .flags_in = arena_take(f->arena, ((size_t)f->block_count + 1) * sizeof(bool))};
-    ZydisDecoder decoder;
-    bool known =
-        ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
-    for (uint32_t n = 0; !known && n < f->instruction_count; n++) {
-        l.uses[n] = ALL;
-        l.flags[n] = FLAGS_USED;
-    }
     for (uint32_t k = 0; k < f->order_count; k++) {
         const struct block *b = &f->blocks[f->order[k]];
         for (uint32_t n = b->first; n < b->first + b->count; n++)
             if (l.uses[n] == 0 && l.kills[n] == 0)
-                note_instruction(&l, n, &decoder);
+                note_instruction(&l, n);
     }
     for (bool changed = true; changed;) {
         changed = false;

@@ -3,6 +3,8 @@
  * pointer at entry, instruction by instruction. */
 #include "isa/memory/ir/slots.h"
 
+#include "isa/memory/ir/decoded.h"
+
 #include <string.h>
 
 #define UNKNOWN INT32_MIN
@@ -15,7 +17,6 @@ struct state {
 struct slot_finder {
     struct function *f;
     struct state *in; /* by block */
-    ZydisDecoder decoder;
     struct one x;
     struct frame now;
     bool escapes;
@@ -61,17 +62,17 @@ static bool moves(struct slot_finder *s)
     int32_t at = UNKNOWN;
     if (!to_rsp && !to_rbp)
         return false;
-    if (x->z.mnemonic == ZYDIS_MNEMONIC_LEA && x->o[1].mem.index == ZYDIS_REGISTER_NONE &&
-        x->z.address_width == 64)
+    if (x->z->mnemonic == ZYDIS_MNEMONIC_LEA && x->o[1].mem.index == ZYDIS_REGISTER_NONE &&
+        x->z->address_width == 64)
         at = at_of(now, x, &x->o[1]);
-    else if (x->z.mnemonic == ZYDIS_MNEMONIC_MOV && is_register(x, 1, ZYDIS_REGISTER_RSP))
+    else if (x->z->mnemonic == ZYDIS_MNEMONIC_MOV && is_register(x, 1, ZYDIS_REGISTER_RSP))
         at = now->rsp;
-    else if (x->z.mnemonic == ZYDIS_MNEMONIC_MOV && is_register(x, 1, ZYDIS_REGISTER_RBP))
+    else if (x->z->mnemonic == ZYDIS_MNEMONIC_MOV && is_register(x, 1, ZYDIS_REGISTER_RBP))
         at = now->rbp;
     else if (to_rsp && x->o[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-             (x->z.mnemonic == ZYDIS_MNEMONIC_ADD || x->z.mnemonic == ZYDIS_MNEMONIC_SUB))
-        at = now->rsp + (int32_t)(x->z.mnemonic == ZYDIS_MNEMONIC_ADD ? x->o[1].imm.value.s
-                                                                      : -x->o[1].imm.value.s);
+             (x->z->mnemonic == ZYDIS_MNEMONIC_ADD || x->z->mnemonic == ZYDIS_MNEMONIC_SUB))
+        at = now->rsp + (int32_t)(x->z->mnemonic == ZYDIS_MNEMONIC_ADD ? x->o[1].imm.value.s
+                                                                       : -x->o[1].imm.value.s);
     if (at == UNKNOWN)
         return false;
     *(to_rsp ? &now->rsp : &now->rbp) = at;
@@ -81,8 +82,8 @@ static bool moves(struct slot_finder *s)
 static void step_stack(struct slot_finder *s)
 {
     const struct one *x = &s->x;
-    int32_t word = x->z.operand_width / 8;
-    switch (x->z.mnemonic) {
+    int32_t word = x->z->operand_width / 8;
+    switch (x->z->mnemonic) {
     case ZYDIS_MNEMONIC_PUSH:
     case ZYDIS_MNEMONIC_PUSHFQ: s->now.rsp -= word; return;
     case ZYDIS_MNEMONIC_POP:
@@ -98,7 +99,7 @@ static void step_stack(struct slot_finder *s)
     case ZYDIS_MNEMONIC_RET: return;
     default: break;
     }
-    for (unsigned n = 0; n < x->z.operand_count; n++)
+    for (unsigned n = 0; n < x->z->operand_count; n++)
         s->escapes = s->escapes || (is_register(x, n, ZYDIS_REGISTER_RSP) &&
                                     (x->o[n].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0);
 }
@@ -128,21 +129,23 @@ static void look_at_operand(struct slot_finder *s, unsigned n)
         return;
     }
     if (!is_frame_operand(&s->now, o) &&
-        !(x->z.mnemonic == ZYDIS_MNEMONIC_LEAVE && o->type == ZYDIS_OPERAND_TYPE_MEMORY))
+        !(x->z->mnemonic == ZYDIS_MNEMONIC_LEAVE && o->type == ZYDIS_OPERAND_TYPE_MEMORY))
         return;
     int32_t at = at_of(&s->now, x, o);
-    bool whole_width = x->z.address_width == 64 || o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
+    bool whole_width =
+        x->z->address_width == 64 || o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
     if (at == UNKNOWN || o->mem.type != ZYDIS_MEMOP_TYPE_MEM || !whole_width || o->size < 8 ||
         o->mem.index != ZYDIS_REGISTER_NONE)
         s->escapes = true;
-    else if (x->z.meta.category != ZYDIS_CATEGORY_CALL && x->z.meta.category != ZYDIS_CATEGORY_RET)
+    else if (x->z->meta.category != ZYDIS_CATEGORY_CALL &&
+             x->z->meta.category != ZYDIS_CATEGORY_RET)
         add_slot(s->f, at, o->size / 8);
 }
 
 /* A frame pointer that receives another value does not point to the frame any more. */
 static void lose_pointer(struct slot_finder *s)
 {
-    for (unsigned n = 0; n < s->x.z.operand_count; n++) {
+    for (unsigned n = 0; n < s->x.z->operand_count; n++) {
         const ZydisDecodedOperand *o = &s->x.o[n];
         if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && whole(o->reg.value) == ZYDIS_REGISTER_RBP &&
             (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0)
@@ -156,16 +159,18 @@ static void look_at(struct slot_finder *s, uint32_t at)
     x->f = s->f;
     x->i = &s->f->instructions[at];
     s->f->frame[at] = s->now;
-    if (!ZYAN_SUCCESS(
-            ZydisDecoderDecodeFull(&s->decoder, x->i->bytes, x->i->form.length, &x->z, x->o))) {
+    const struct decoded *d = decoded_of(s->f, at);
+    if (d == NULL) {
         s->escapes = true;
         return;
     }
+    x->z = &d->z;
+    x->o = d->o;
     if (moves(s))
         return;
-    for (unsigned n = 0; n < x->z.operand_count && !s->escapes; n++)
+    for (unsigned n = 0; n < x->z->operand_count && !s->escapes; n++)
         look_at_operand(s, n);
-    if (x->z.mnemonic != ZYDIS_MNEMONIC_LEAVE)
+    if (x->z->mnemonic != ZYDIS_MNEMONIC_LEAVE)
         lose_pointer(s);
     step_stack(s);
 }
@@ -190,7 +195,6 @@ void slots_find(struct function *f)
     s.in = arena_take(f->arena, f->block_count * sizeof *s.in);
     f->frame = arena_take(f->arena, f->instruction_count * sizeof *f->frame);
     f->slots = arena_take(f->arena, SLOTS_MOST * sizeof *f->slots);
-    (void)ZydisDecoderInit(&s.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     for (uint32_t k = 0; k < f->order_count && !s.escapes; k++) {
         const struct block *b = &f->blocks[f->order[k]];
         const struct state *in = &s.in[f->order[k]];
@@ -211,7 +215,7 @@ static bool place_of(const struct one *x, unsigned n, int32_t *at)
     if (x->f->slot_count == 0 || !lift_is_accessed(x, n))
         return false;
     const struct frame *frame = &x->f->frame[x->at];
-    if (x->z.mnemonic != ZYDIS_MNEMONIC_LEAVE && !is_frame_operand(frame, &x->o[n]))
+    if (x->z->mnemonic != ZYDIS_MNEMONIC_LEAVE && !is_frame_operand(frame, &x->o[n]))
         return false;
     *at = at_of(frame, x, &x->o[n]);
     return true;

@@ -378,14 +378,12 @@ static void note_tail(struct ssa *s, uint32_t block)
 void values_build(struct function *f)
 {
     struct ssa s = {.f = f};
-    ZydisDecoder decoder;
     slots_find(f);
     s.variables = SLOT_FIRST + f->slot_count;
     s.defined = arena_take(f->arena, (size_t)f->block_count * s.variables * sizeof *s.defined);
     s.filled = arena_take(f->arena, f->block_count);
     s.sealed = arena_take(f->arena, f->block_count);
     s.pending = arena_take(f->arena, f->block_count * sizeof *s.pending);
-    (void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     struct lifting l = {.f = f, .read = read_variable, .write = write_variable, .ssa = &s};
     for (uint32_t k = 0; k < f->order_count && f->reason == NULL; k++) {
         uint32_t block = f->order[k];
@@ -395,7 +393,7 @@ void values_build(struct function *f)
             f->now_at = f->blocks[block].first + i;
             if (direct_calls(f, &f->instructions[f->now_at]))
                 note_arguments(&s, block, f->now_at, f->instructions[f->now_at].target, false);
-            lift_instruction(&l, &decoder);
+            lift_instruction(&l);
         }
         note_tail(&s, block);
         s.filled[block] = true;
