@@ -94,8 +94,8 @@ static const struct model_rule *rule_of(const struct event_replay *r, uint32_t c
     return NULL;
 }
 
-static int obey(struct event_replay *r, const struct model_rule *rule, const struct emu_record *rec,
-                struct rt_error *e)
+static int obey(struct event_replay *r, const struct model_rule *rule,
+                const struct stream_record *rec, struct rt_error *e)
 {
     int64_t value = 0;
     if (rule->action == ACTION_NOTHING)
@@ -118,10 +118,10 @@ static int obey(struct event_replay *r, const struct model_rule *rule, const str
 }
 
 /* Prefixes the message with the place of the event. */
-static void explain(const struct event_replay *r, const struct emu_record *rec, int64_t time,
+static void explain(const struct event_replay *r, const struct stream_record *rec, int64_t time,
                     struct rt_error *e)
 {
-    const struct emu_stream *s = &r->all[rec->stream];
+    const struct thread_stream *s = &r->all[rec->stream];
     const char *label = "", *name = rt_rank_function(s->rank, rec->event.code, &label);
     const struct rt_rank_info *info = rt_rank_info(s->rank);
     rt_error_prefix(
@@ -129,7 +129,7 @@ static void explain(const struct event_replay *r, const struct emu_record *rec, 
         info->rank, s->number, rec->row, info->file, name, label, (double)time * 1e-9);
 }
 
-static int take_rule(struct event_replay *r, const struct emu_record *rec, int64_t time,
+static int take_rule(struct event_replay *r, const struct stream_record *rec, int64_t time,
                      struct rt_error *e)
 {
     const struct model_rule *rule = rule_of(r, rec->event.code);
@@ -148,7 +148,7 @@ static int take_rule(struct event_replay *r, const struct emu_record *rec, int64
     return 0;
 }
 
-static int take(struct event_replay *r, const struct emu_record *rec, int64_t time,
+static int take(struct event_replay *r, const struct stream_record *rec, int64_t time,
                 struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];
@@ -211,11 +211,11 @@ static int begin_gaps(struct event_replay *r, int64_t ns, struct rt_error *e)
 int replay_run(struct event_replay *r, const struct replay_sink *sink, struct replay_found *found,
                struct rt_error *e)
 {
-    struct emu_record rec;
+    struct stream_record rec;
     bool got;
     struct progress p;
     r->sink = sink;
-    int rc = emu_streams_next(r->streams, &rec, &got, e);
+    int rc = streams_next(r->streams, &rec, &got, e);
     if (rc == 0 && got) {
         r->origin = rec.ns;
         r->realtime = realtime_of(r->all[rec.stream].rank, rec.ns);
@@ -236,7 +236,7 @@ int replay_run(struct event_replay *r, const struct replay_sink *sink, struct re
         if ((++r->found.events & 0xffff) == 0)
             progress_update(&p, r->found.events, r->events);
         if (rc == 0)
-            rc = emu_streams_next(r->streams, &rec, &got, e);
+            rc = streams_next(r->streams, &rec, &got, e);
     }
     progress_end(&p);
     if (rc == 0)
@@ -263,7 +263,7 @@ static int open_emu(struct event_replay *r, struct rt_error *e)
         r->emu_channels[k].title = r->channels[k].title;
     }
     number_rules(r);
-    r->functions = emu_functions_open(r->streams);
+    r->functions = function_numbers_open(r->streams);
     r->emu = emu_open(r->emu_channels, CHANNEL_COUNT, r->thread_count, r->processor_count,
                       (struct emu_output){shows, r});
     return r->functions != NULL && r->emu != NULL ? 0 : replay_no_memory(e);
@@ -277,8 +277,8 @@ int replay_open(struct event_replay **replay, const struct rt_run *run,
     if (r == NULL)
         return replay_no_memory(e);
     r->options = *options;
-    int rc = emu_streams_open(&r->streams, run, &options->ranks,
-                              options->policy == EMU_SALVAGE ? options->skipped : NULL, e);
+    int rc = streams_open(&r->streams, run, &options->ranks,
+                          options->policy == EMU_SALVAGE ? options->skipped : NULL, e);
     if (rc == 0)
         rc = replay_make_rows(r, e);
     if (rc == 0 && options->policy != EMU_SALVAGE)
@@ -289,7 +289,7 @@ int replay_open(struct event_replay **replay, const struct rt_run *run,
         replay_close(r);
         return rc;
     }
-    r->events = emu_streams_events(r->streams);
+    r->events = streams_events(r->streams);
     *replay = r;
     return 0;
 }
@@ -309,8 +309,8 @@ void replay_close(struct event_replay *r)
     for (unsigned i = 0; i < sizeof r->counters / sizeof r->counters[0]; i++)
         names_free(&r->counters[i]);
     emu_close(r->emu);
-    emu_functions_close(r->functions);
-    emu_streams_close(r->streams);
+    function_numbers_close(r->functions);
+    streams_close(r->streams);
     free(r->gaps);
     free(r->rows);
     free(r->threads);
@@ -365,7 +365,7 @@ struct replay_channel replay_channel(const struct event_replay *r, uint32_t chan
                                    .kind = r->emu_channels[channel].kind};
 }
 
-struct emu_streams *replay_streams(const struct event_replay *r)
+struct streams *replay_streams(const struct event_replay *r)
 {
     return r->streams;
 }

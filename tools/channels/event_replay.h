@@ -60,7 +60,7 @@ struct replay_sink {
                   int64_t value);
     /* Receives every event, before its changes are shown; may be NULL. Returns 0, or -errno to end
      * the replay. */
-    int (*event)(void *context, const struct emu_record *r, int64_t time, struct rt_error *e);
+    int (*event)(void *context, const struct stream_record *r, int64_t time, struct rt_error *e);
     /* From `time` on, events of that thread are lost; called before the change is shown. May be
      * NULL. */
     void (*gap)(void *context, uint32_t stream, int64_t time);
@@ -88,7 +88,7 @@ uint32_t replay_file_count(const struct event_replay *r);
 const char *const *replay_nodes(const struct event_replay *r, uint32_t *count);
 uint32_t replay_channel_count(const struct event_replay *r);
 struct replay_channel replay_channel(const struct event_replay *r, uint32_t channel);
-struct emu_streams *replay_streams(const struct event_replay *r);
+struct streams *replay_streams(const struct event_replay *r);
 uint64_t replay_event_count(const struct event_replay *r);
 /* Returns the origin in CLOCK_MONOTONIC of rank 0's node, and sets *realtime_ns to the origin since
  * 1970 (0: unknown). Valid once the replay has begun. */

@@ -22,7 +22,7 @@ struct image_file {
     uint32_t generation; /* number of image loads so far */
 };
 
-struct emu_functions {
+struct function_numbers {
     struct addresses addresses;
     struct names names;
     uint32_t *file_of; /* by stream */
@@ -38,17 +38,17 @@ static int no_memory(struct rt_error *e)
     return -ENOMEM;
 }
 
-struct emu_functions *emu_functions_open(const struct emu_streams *s)
+struct function_numbers *function_numbers_open(const struct streams *s)
 {
     uint32_t n;
-    const struct emu_stream *all = emu_streams_all(s, &n);
-    struct emu_functions *f = calloc(1, sizeof *f);
+    const struct thread_stream *all = streams_all(s, &n);
+    struct function_numbers *f = calloc(1, sizeof *f);
     if (f == NULL)
         return NULL;
     f->file_of = calloc(n + 1u, sizeof *f->file_of);
     f->files = calloc(n + 1u, sizeof *f->files);
     if (f->file_of == NULL || f->files == NULL) {
-        emu_functions_close(f);
+        function_numbers_close(f);
         return NULL;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -59,7 +59,7 @@ struct emu_functions *emu_functions_open(const struct emu_streams *s)
     return f;
 }
 
-void emu_functions_close(struct emu_functions *f)
+void function_numbers_close(struct function_numbers *f)
 {
     if (f == NULL)
         return;
@@ -71,7 +71,7 @@ void emu_functions_close(struct emu_functions *f)
     free(f);
 }
 
-static struct known_function *slot_of(const struct emu_functions *f, uint32_t file,
+static struct known_function *slot_of(const struct function_numbers *f, uint32_t file,
                                       uint64_t address)
 {
     uint64_t h = (address ^ (uint64_t)file << 48) * UINT64_C(0x9e3779b97f4a7c15);
@@ -82,7 +82,7 @@ static struct known_function *slot_of(const struct emu_functions *f, uint32_t fi
     return &f->table[at];
 }
 
-static int grow(struct emu_functions *f, struct rt_error *e)
+static int grow(struct function_numbers *f, struct rt_error *e)
 {
     size_t before = f->table_size;
     struct known_function *old = f->table,
@@ -99,7 +99,7 @@ static int grow(struct emu_functions *f, struct rt_error *e)
 }
 
 /* Finds the name of an address, and the number of that name. */
-static int look_up(struct emu_functions *f, uint32_t file, uint64_t address, uint64_t clock,
+static int look_up(struct function_numbers *f, uint32_t file, uint64_t address, uint64_t clock,
                    uint32_t *number, struct rt_error *e)
 {
     uint32_t item;
@@ -123,8 +123,8 @@ static int look_up(struct emu_functions *f, uint32_t file, uint64_t address, uin
     return *number != 0 ? 0 : no_memory(e);
 }
 
-int emu_functions_find(struct emu_functions *f, uint32_t stream, uint64_t address, uint64_t clock,
-                       uint32_t *number, struct rt_error *e)
+int function_numbers_find(struct function_numbers *f, uint32_t stream, uint64_t address,
+                          uint64_t clock, uint32_t *number, struct rt_error *e)
 {
     uint32_t file = f->file_of[stream];
     if (2 * f->known_count >= f->table_size && grow(f, e) != 0)
@@ -141,22 +141,22 @@ int emu_functions_find(struct emu_functions *f, uint32_t stream, uint64_t addres
     return 0;
 }
 
-void emu_functions_moved(struct emu_functions *f, uint32_t stream)
+void function_numbers_moved(struct function_numbers *f, uint32_t stream)
 {
     f->files[f->file_of[stream]].generation++;
 }
 
-const char *emu_functions_name(const struct emu_functions *f, int64_t number)
+const char *function_numbers_name(const struct function_numbers *f, int64_t number)
 {
     return names_text(&f->names, number);
 }
 
-uint32_t emu_functions_count(const struct emu_functions *f)
+uint32_t function_numbers_count(const struct function_numbers *f)
 {
     return f->names.count;
 }
 
-void emu_functions_print_lacks(FILE *out, const struct emu_functions *f)
+void function_numbers_print_lacks(FILE *out, const struct function_numbers *f)
 {
     addresses_print_lacks(out, &f->addresses);
 }

@@ -41,7 +41,7 @@ static int look(struct event_replay *r, uint32_t first, struct rt_event *block, 
     size_t got = 1;
     int rc = 0;
     for (; rc == 0 && got != 0; row += got) {
-        rc = emu_streams_read(r->streams, first, row, BLOCK, block, &got, e);
+        rc = streams_read(r->streams, first, row, BLOCK, block, &got, e);
         for (size_t i = 0; rc == 0 && i < got; i++) {
             if (block[i].code != EV_DROPPED)
                 continue;
@@ -113,7 +113,7 @@ int replay_gap_begins(struct event_replay *r, const struct replay_gap *g, struct
     return rc;
 }
 
-int replay_gap_ends(struct event_replay *r, const struct emu_record *rec, struct rt_error *e)
+int replay_gap_ends(struct event_replay *r, const struct stream_record *rec, struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];
     replay_recorded(r, rec->stream, rec->event.window >= 0);

@@ -15,9 +15,9 @@ struct h5 {
     struct rt_channels *file;
     const char **names; /* names of channels */
     struct h5_found *found;
-    struct emu_comms *comms;
-    struct emu_messages *messages;
-    struct emu_unmatched unmatched;
+    struct comms *comms;
+    struct messages *messages;
+    struct unmatched unmatched;
     int rc;
     struct rt_error e;
     /* Tables for the end of the file. */
@@ -45,7 +45,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     h->found->changes++;
 }
 
-static void keep_message(void *context, const struct emu_message *m)
+static void keep_message(void *context, const struct message *m)
 {
     struct h5 *h = context;
     int64_t realtime, origin = replay_origin(h->replay, &realtime);
@@ -66,21 +66,21 @@ static void keep_message(void *context, const struct emu_message *m)
 }
 
 /* Passes an event to the messages. If a write has failed, ends the replay. */
-static int go_on(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
+static int go_on(void *context, const struct stream_record *r, int64_t time, struct rt_error *e)
 {
     struct h5 *h = context;
     (void)time;
     if (h->rc == 0)
-        return emu_messages_take(h->messages, r, e);
+        return messages_take(h->messages, r, e);
     *e = h->e;
     return h->rc;
 }
 
 static int open_messages(struct h5 *h, struct rt_error *e)
 {
-    const struct emu_streams *streams = replay_streams(h->replay);
-    int rc = emu_comms_open(&h->comms, streams, e);
-    return rc == 0 ? emu_messages_open(&h->messages, streams, h->comms, keep_message, h, e) : rc;
+    const struct streams *streams = replay_streams(h->replay);
+    int rc = comms_open(&h->comms, streams, e);
+    return rc == 0 ? messages_open(&h->messages, streams, h->comms, keep_message, h, e) : rc;
 }
 
 static void keep_label(void *context, int64_t value, const char *text)
@@ -169,7 +169,7 @@ static int finish(struct h5 *h, const struct replay_options *options, struct rt_
                                       .events = h->found->replay.events,
                                       .wrong = h->found->replay.wrong};
     about.origin_ns = replay_origin(h->replay, &about.realtime_ns);
-    for (int i = 0; i < EMU_REASONS; i++) {
+    for (int i = 0; i < UNMATCHED_REASONS; i++) {
         about.unmatched_sends += h->unmatched.sends[i];
         about.unmatched_receives += h->unmatched.receives[i];
     }
@@ -217,11 +217,11 @@ int h5_write(struct event_replay *r, const struct replay_options *options, const
     if (rc == 0)
         rc = replay_run(r, &sink, &found->replay, e);
     if (rc == 0)
-        rc = emu_messages_end(h.messages, &h.unmatched, e);
+        rc = messages_end(h.messages, &h.unmatched, e);
     if (rc == 0)
         rc = finish(&h, options, e);
-    emu_messages_close(h.messages);
-    emu_comms_close(h.comms);
+    messages_close(h.messages);
+    comms_close(h.comms);
     rt_channels_discard(h.file);
     for (size_t i = 0; i < h.label_count; i++)
         free((void *)h.labels[i].text);

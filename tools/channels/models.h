@@ -45,7 +45,7 @@ enum model_action {
 };
 
 /* Sets *value for the event's action; for ACTION_CALL, does everything. */
-typedef int model_hook(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+typedef int model_hook(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                        struct rt_error *e);
 
 struct model_rule {
@@ -121,9 +121,9 @@ struct mark_label {
 
 struct event_replay {
     struct emu *emu;
-    struct emu_streams *streams;
-    const struct emu_stream *all;
-    struct emu_functions *functions;
+    struct streams *streams;
+    const struct thread_stream *all;
+    struct function_numbers *functions;
     struct replay_options options;
     struct replay_row *rows; /* by stream */
     struct replay_thread *threads;
@@ -159,7 +159,7 @@ int64_t mpi_activity(uint32_t function);
 RT_MUST_CHECK int mpi_show(struct event_replay *r, uint32_t stream, struct rt_error *e);
 
 static inline const struct rt_rank *replay_rank_of(const struct event_replay *r,
-                                                   const struct emu_record *rec)
+                                                   const struct stream_record *rec)
 {
     return r->all[rec->stream].rank;
 }
@@ -185,7 +185,7 @@ int32_t replay_processor_row(const struct event_replay *r, uint32_t node, int32_
 RT_MUST_CHECK int replay_find_gaps(struct event_replay *r, struct rt_error *e);
 RT_MUST_CHECK int replay_gap_begins(struct event_replay *r, const struct replay_gap *g,
                                     struct rt_error *e);
-RT_MUST_CHECK int replay_gap_ends(struct event_replay *r, const struct emu_record *rec,
+RT_MUST_CHECK int replay_gap_ends(struct event_replay *r, const struct stream_record *rec,
                                   struct rt_error *e);
 /* health.c: checks what files report about themselves. */
 RT_MUST_CHECK int replay_check_files(const struct event_replay *r, const struct rt_run *run,

@@ -57,7 +57,7 @@ int replay_take_option(void *wishes, const struct arguments *a)
         if (!good)
             message_error(w->command, "-rank: %s", e.text);
     } else if (strcmp(name, "messages") == 0) {
-        good = emu_messages_choose(a->value);
+        good = messages_choose(a->value);
         if (!good)
             message_error(w->command, "-messages is \"%s\": likely, sure and none are legal",
                           a->value);

@@ -20,13 +20,13 @@ static int add_node(struct event_replay *r, const char *host, uint32_t *node, st
 
 static int make_threads(struct event_replay *r, struct rt_error *e)
 {
-    r->all = emu_streams_all(r->streams, &r->thread_count);
+    r->all = streams_all(r->streams, &r->thread_count);
     r->threads = calloc(r->thread_count + 1u, sizeof *r->threads);
     r->rows = calloc(r->thread_count + 1u, sizeof *r->rows);
     if (r->threads == NULL || r->rows == NULL)
         return replay_no_memory(e);
     for (uint32_t i = 0; i < r->thread_count; i++) {
-        const struct emu_stream *s = &r->all[i];
+        const struct thread_stream *s = &r->all[i];
         const struct rt_rank_info *info = rt_rank_info(s->rank);
         struct replay_thread *t = &r->threads[i];
         r->file_count += i == 0 || s->rank != r->all[i - 1].rank;

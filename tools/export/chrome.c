@@ -110,7 +110,7 @@ static void *begin(struct export *x, const char *path)
 
 /* Writes an address and the name of its function. For a return address, the call lies before the
  * address, so the byte before it decides. */
-static void put_place(struct chrome *c, struct json *j, const struct emu_record *r,
+static void put_place(struct chrome *c, struct json *j, const struct stream_record *r,
                       const struct field *f)
 {
     char key[40];
@@ -119,17 +119,17 @@ static void put_place(struct chrome *c, struct json *j, const struct emu_record 
     json_hex(j, f->key, (uint64_t)f->number);
     if (f->number == 0)
         return;
-    int rc =
-        emu_functions_find(c->x->functions, r->stream, address, r->event.clock, &number, &c->x->e);
+    int rc = function_numbers_find(c->x->functions, r->stream, address, r->event.clock, &number,
+                                   &c->x->e);
     if (rc != 0) {
         c->x->rc = rc;
         return;
     }
     (void)snprintf(key, sizeof key, "%s_name", f->key);
-    json_text(j, key, emu_functions_name(c->x->functions, number));
+    json_text(j, key, function_numbers_name(c->x->functions, number));
 }
 
-static void put_args(struct chrome *c, struct json *j, const struct emu_record *r)
+static void put_args(struct chrome *c, struct json *j, const struct stream_record *r)
 {
     struct described d;
     event_describe(&d, c->x->all[r->stream].rank, &r->event, NULL);
@@ -171,7 +171,7 @@ static void check(struct chrome *c)
 }
 
 static void enter(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r)
+                  const struct stream_record *r)
 {
     struct chrome *c = state;
     struct json j;
@@ -185,7 +185,7 @@ static void enter(void *state, uint32_t stream, int64_t ns, const struct export_
 }
 
 static void leave(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r)
+                  const struct stream_record *r)
 {
     struct chrome *c = state;
     struct json j;
@@ -211,7 +211,7 @@ static void put_counter(struct chrome *c, uint32_t stream, int64_t ns, const cha
 }
 
 static void put_instant(struct chrome *c, uint32_t stream, int64_t ns, const char *name,
-                        const struct emu_record *r)
+                        const struct stream_record *r)
 {
     struct json j;
     event_begin(c, &j, "i", stream, ns);
@@ -222,7 +222,7 @@ static void put_instant(struct chrome *c, uint32_t stream, int64_t ns, const cha
     check(c);
 }
 
-static void set_mark(struct chrome *c, uint32_t stream, int64_t ns, const struct emu_record *r)
+static void set_mark(struct chrome *c, uint32_t stream, int64_t ns, const struct stream_record *r)
 {
     char room[32], text[1400];
     int64_t value = (int64_t)r->event.b;
@@ -235,7 +235,7 @@ static void set_mark(struct chrome *c, uint32_t stream, int64_t ns, const struct
     put_instant(c, stream, ns, text, r);
 }
 
-static void point(void *state, uint32_t stream, int64_t ns, const struct emu_record *r)
+static void point(void *state, uint32_t stream, int64_t ns, const struct stream_record *r)
 {
     struct chrome *c = state;
     const char *label;

@@ -75,7 +75,7 @@ static int take_option(void *wishes, const struct arguments *a)
                       name, a->value);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
         message_error("export", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
-    else if (strcmp(name, "messages") == 0 && !emu_messages_choose(a->value))
+    else if (strcmp(name, "messages") == 0 && !messages_choose(a->value))
         message_error("export", "-messages is \"%s\": likely, sure and none are legal", a->value);
     else {
         w->force |= strcmp(name, "force") == 0;
@@ -129,13 +129,13 @@ static void say_unmatched(const struct export_messages *m)
     uint64_t sends = 0, receives = 0;
     char why[1024] = "";
     size_t n = 0;
-    for (int i = 0; i < EMU_REASONS; i++) {
+    for (int i = 0; i < UNMATCHED_REASONS; i++) {
         sends += m->left.sends[i];
         receives += m->left.receives[i];
         if (m->left.sends[i] + m->left.receives[i] != 0)
             n += (size_t)snprintf(why + n, sizeof why - n, "%s%" PRIu64 " and %" PRIu64 " %s",
                                   n == 0 ? "" : "; ", m->left.sends[i], m->left.receives[i],
-                                  emu_unmatched_text((enum emu_unmatched_reason)i));
+                                  unmatched_text((enum unmatched_reason)i));
     }
     size_t likely = 0;
     for (size_t i = 0; i < m->count; i++)
@@ -229,11 +229,11 @@ static int export_to(struct export *x, const struct export_wishes *w)
 /* Reads this process's part of the run for the first process, which alone writes this format. */
 static int read_part(struct export *x, const struct export_wishes *w, const struct rt_run *run)
 {
-    if (emu_streams_open(&x->streams, run, &w->ranks, NULL, &x->e) != 0) {
+    if (streams_open(&x->streams, run, &w->ranks, NULL, &x->e) != 0) {
         message_error("export", "%s", x->e.text);
         return TOOL_FAILURE;
     }
-    emu_streams_close(x->streams);
+    streams_close(x->streams);
     return TOOL_OK;
 }
 

@@ -124,20 +124,20 @@ static unsigned column_of(const char *key)
 
 /* Returns the name of the function at an address, or NULL. For a return address, the call lies
  * before the address, so the byte before it decides. */
-static const char *name_of(struct csv *c, const struct emu_record *r, const struct field *f)
+static const char *name_of(struct csv *c, const struct stream_record *r, const struct field *f)
 {
     uint32_t number;
     uint64_t address = (uint64_t)f->number - (f->kind == FIELD_RETURN ? 1 : 0);
     if ((f->kind != FIELD_CODE && f->kind != FIELD_RETURN) || f->number == 0)
         return NULL;
-    int rc =
-        emu_functions_find(c->x->functions, r->stream, address, r->event.clock, &number, &c->x->e);
+    int rc = function_numbers_find(c->x->functions, r->stream, address, r->event.clock, &number,
+                                   &c->x->e);
     if (rc != 0)
         c->x->rc = rc;
-    return rc == 0 ? emu_functions_name(c->x->functions, number) : NULL;
+    return rc == 0 ? function_numbers_name(c->x->functions, number) : NULL;
 }
 
-static void put_fields(struct csv *c, const struct emu_record *r, const struct described *d)
+static void put_fields(struct csv *c, const struct stream_record *r, const struct described *d)
 {
     const struct field *of[COLUMNS] = {NULL};
     const char *address_name = NULL, *divider = ",\"";
@@ -171,7 +171,7 @@ static void put_fields(struct csv *c, const struct emu_record *r, const struct d
     (void)fputs(divider[0] == ',' ? ",\n" : "\"\n", c->out);
 }
 
-static void event(void *state, uint32_t stream, int64_t ns, const struct emu_record *r)
+static void event(void *state, uint32_t stream, int64_t ns, const struct stream_record *r)
 {
     struct csv *c = state;
     const struct rt_event *ev = &r->event;

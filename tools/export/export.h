@@ -76,20 +76,20 @@ struct export_tally {
 struct export
 {
     const struct export_wishes *wishes;
-    struct emu_streams *streams;
-    const struct emu_stream *all;
+    struct streams *streams;
+    const struct thread_stream *all;
     uint32_t count; /* of streams */
     struct export_process *processes;
     uint32_t process_count;
     uint32_t *process_of; /* by stream */
-    struct emu_functions *functions;
+    struct function_numbers *functions;
     struct names names[EXPORT_KINDS]; /* except functions */
     struct names titles, mark_keys;
     uint32_t *mark_labels; /* by number in mark_keys: a number in titles */
     size_t mark_label_room;
     int64_t origin, last_ns;         /* last_ns: of what was reported */
     struct export_messages messages; /* empty if the format takes none */
-    struct emu_comms *comms;         /* NULL if the format takes no messages */
+    struct comms *comms;             /* NULL if the format takes no messages */
     struct export_tally tally;
     struct share *share; /* if several processes write one text; otherwise NULL */
     FILE *text;          /* the file to which a text format writes */
@@ -115,14 +115,14 @@ struct export_format {
      * NULL after a failure. */
     void *(*begin)(struct export *x, const char *path);
     void (*enter)(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r);
+                  const struct stream_record *r);
     void (*leave)(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r);
+                  const struct stream_record *r);
     /* Takes an event that is neither a beginning nor an end. */
-    void (*point)(void *state, uint32_t stream, int64_t ns, const struct emu_record *r);
+    void (*point)(void *state, uint32_t stream, int64_t ns, const struct stream_record *r);
     /* Takes every event in the selection, including those of spans, before any other function gets
      * the same event. */
-    void (*event)(void *state, uint32_t stream, int64_t ns, const struct emu_record *r);
+    void (*event)(void *state, uint32_t stream, int64_t ns, const struct stream_record *r);
     /* Takes one end of a message: a send within the call that begins it, a receive within the call
      * in which it completes. Each message is reported at both ends; the receive may come first if
      * clocks of nodes are off. */

@@ -22,10 +22,10 @@ struct stretches {
 struct message_pass {
     struct export *x;
     struct export_messages *m;
-    struct emu_streams *streams;
+    struct streams *streams;
     uint32_t count; /* of streams */
-    struct emu_comms *comms;
-    struct emu_messages *emu;
+    struct comms *comms;
+    struct messages *emu;
     struct stretches *shown; /* by stream; NULL: all windows are in the selection */
 };
 
@@ -43,7 +43,7 @@ static void *grown(struct export *x, void *array, size_t count, size_t *room, si
     return p;
 }
 
-static void found(void *context, const struct emu_message *m)
+static void found(void *context, const struct message *m)
 {
     struct message_pass *p = context;
     struct export_messages *to = p->m;
@@ -65,7 +65,7 @@ static void found(void *context, const struct emu_message *m)
 
 /* --- the selection ---------------------------------------------------------------------------- */
 
-static void note_window(struct message_pass *p, const struct emu_record *r)
+static void note_window(struct message_pass *p, const struct stream_record *r)
 {
     struct stretches *s = &p->shown[r->stream];
     int64_t ns = r->ns - p->x->origin;
@@ -191,10 +191,10 @@ void export_messages_told(struct export_messages *m, uint32_t stream)
 
 /* --- the pass --------------------------------------------------------------------------------- */
 
-bool export_has_mpi(const struct emu_streams *streams)
+bool export_has_mpi(const struct streams *streams)
 {
     uint32_t count;
-    const struct emu_stream *all = emu_streams_all(streams, &count);
+    const struct thread_stream *all = streams_all(streams, &count);
     for (uint32_t i = 0; i < count; i++) {
         if (i > 0 && all[i].rank == all[i - 1].rank)
             continue;
@@ -209,19 +209,19 @@ bool export_has_mpi(const struct emu_streams *streams)
 static int read_all(struct message_pass *p)
 {
     struct export *x = p->x;
-    struct emu_record r;
+    struct stream_record r;
     bool got = true;
     int rc = 0;
-    uint64_t done = 0, total = emu_streams_events(p->streams);
+    uint64_t done = 0, total = streams_events(p->streams);
     struct progress progress;
     progress_begin(&progress, "matching messages");
     while (rc == 0 && x->rc == 0) {
-        rc = emu_streams_next(p->streams, &r, &got, &x->e);
+        rc = streams_next(p->streams, &r, &got, &x->e);
         if (rc != 0 || !got)
             break;
         if (p->shown != NULL)
             note_window(p, &r);
-        rc = emu_messages_take(p->emu, &r, &x->e);
+        rc = messages_take(p->emu, &r, &x->e);
         if (++done % 8192 == 0)
             progress_update(&progress, done, total);
     }
@@ -236,13 +236,13 @@ static void find_all(struct message_pass *p)
         export_fail(x, -ENOMEM, "no memory for messages");
         return;
     }
-    int rc = emu_comms_open(&p->comms, p->streams, &x->e);
+    int rc = comms_open(&p->comms, p->streams, &x->e);
     if (rc == 0)
-        rc = emu_messages_open(&p->emu, p->streams, p->comms, found, p, &x->e);
+        rc = messages_open(&p->emu, p->streams, p->comms, found, p, &x->e);
     if (rc == 0)
         rc = read_all(p);
     if (rc == 0)
-        rc = emu_messages_end(p->emu, &p->m->left, &x->e);
+        rc = messages_end(p->emu, &p->m->left, &x->e);
     if (x->rc == 0)
         x->rc = rc;
     if (x->rc != 0)
@@ -254,16 +254,16 @@ static void find_all(struct message_pass *p)
 void export_messages_read(struct export *x, const struct rt_run *run)
 {
     struct message_pass p = {.x = x, .m = &x->messages};
-    x->rc = emu_streams_open(&p.streams, run, &x->wishes->ranks, skip, &x->e);
+    x->rc = streams_open(&p.streams, run, &x->wishes->ranks, skip, &x->e);
     if (x->rc != 0)
         return;
-    (void)emu_streams_all(p.streams, &p.count);
+    (void)streams_all(p.streams, &p.count);
     x->count = p.count;
     if (export_has_mpi(p.streams))
         find_all(&p);
-    emu_messages_close(p.emu);
-    emu_comms_close(p.comms);
-    emu_streams_close(p.streams);
+    messages_close(p.emu);
+    comms_close(p.comms);
+    streams_close(p.streams);
     for (uint32_t i = 0; p.shown != NULL && i < p.count; i++)
         free(p.shown[i].all);
     free(p.shown);

@@ -17,7 +17,7 @@ struct export_message {
     uint64_t bytes;
     uint32_t send_stream, receive_stream;
     int32_t tag;
-    uint32_t comm; /* index in emu_comms_all() */
+    uint32_t comm; /* index in comms_all() */
     bool likely;   /* not sure */
 };
 
@@ -27,12 +27,12 @@ struct export_messages {
     uint32_t *ends; /* 2 * message + (1 for its receive), by stream and time */
     /* By stream: the range of its ends that have not been reported. */
     size_t *next, *behind;
-    uint64_t alone;            /* messages with only one end in the selection */
-    struct emu_unmatched left; /* in all windows of the exported ranks */
+    uint64_t alone;        /* messages with only one end in the selection */
+    struct unmatched left; /* in all windows of the exported ranks */
 };
 
 /* Returns whether any process of the run called MPI. */
-bool export_has_mpi(const struct emu_streams *streams);
+bool export_has_mpi(const struct streams *streams);
 
 /* Reads the whole run, for the ranks in the selection. Reports failures by export_fail(). */
 void export_messages_read(struct export *x, const struct rt_run *run);

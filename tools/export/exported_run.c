@@ -58,7 +58,7 @@ int export_open(struct export *x, const struct rt_run *run, const struct export_
         export_messages_read(x, run);
     uint32_t before = x->count;
     if (x->rc == 0)
-        x->rc = emu_streams_open(&x->streams, run, &wishes->ranks, leave_out, &x->e);
+        x->rc = streams_open(&x->streams, run, &wishes->ranks, leave_out, &x->e);
     if (x->rc != 0)
         return x->rc;
     x->tally.files_left_out = left_out;
@@ -66,15 +66,15 @@ int export_open(struct export *x, const struct rt_run *run, const struct export_
         export_fail(x, -EIO, "where time begins is not known: %s", why.text);
         return x->rc;
     }
-    x->all = emu_streams_all(x->streams, &x->count);
+    x->all = streams_all(x->streams, &x->count);
     if (messages && x->count != before) {
         export_fail(x, -EAGAIN,
                     "the run has changed while it was read: export it when it has ended");
         return x->rc;
     }
-    if (messages && (x->rc = emu_comms_open(&x->comms, x->streams, &x->e)) != 0)
+    if (messages && (x->rc = comms_open(&x->comms, x->streams, &x->e)) != 0)
         return x->rc;
-    x->functions = emu_functions_open(x->streams);
+    x->functions = function_numbers_open(x->streams);
     if (x->functions == NULL) {
         export_fail(x, -ENOMEM, "no memory");
         return x->rc;
@@ -84,10 +84,10 @@ int export_open(struct export *x, const struct rt_run *run, const struct export_
 
 void export_close(struct export *x)
 {
-    emu_functions_close(x->functions);
-    emu_comms_close(x->comms);
+    function_numbers_close(x->functions);
+    comms_close(x->comms);
     export_messages_free(&x->messages);
-    emu_streams_close(x->streams);
+    streams_close(x->streams);
     for (unsigned i = 0; i < EXPORT_KINDS; i++)
         names_free(&x->names[i]);
     names_free(&x->titles);
@@ -116,7 +116,7 @@ void export_process_title(const struct export *x, uint32_t process, char out[160
 
 void export_thread_title(const struct export *x, uint32_t stream, char out[160])
 {
-    const struct emu_stream *s = &x->all[stream];
+    const struct thread_stream *s = &x->all[stream];
     const char *name = s->thread != NULL ? rt_rank_string(s->rank, s->thread->name) : "";
     (void)snprintf(out, 160, "thread %" PRId32 "%s%.100s%s", s->number, name[0] != '\0' ? " (" : "",
                    name, name[0] != '\0' ? ")" : "");

@@ -105,7 +105,7 @@ static bool is_collective(struct otf2 *o, uint32_t stream, const struct export_s
 }
 
 static void enter(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r)
+                  const struct stream_record *r)
 {
     struct otf2 *o = state;
     struct otf2_thread *t = &o->threads[stream];
@@ -136,7 +136,7 @@ static void end_collective(struct otf2 *o, uint32_t stream, int64_t ns,
 }
 
 static void leave(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r)
+                  const struct stream_record *r)
 {
     struct otf2 *o = state;
     struct otf2_thread *t = &o->threads[stream];
@@ -179,7 +179,7 @@ static void ended(void *state, uint32_t stream)
     t->closed = true;
 }
 
-static void point(void *state, uint32_t stream, int64_t ns, const struct emu_record *r)
+static void point(void *state, uint32_t stream, int64_t ns, const struct stream_record *r)
 {
     struct otf2 *o = state;
     char title[300], room[32];

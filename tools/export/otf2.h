@@ -54,7 +54,7 @@ struct otf2 {
     size_t metrics_room;
     struct otf2_comm *comms;
     uint32_t comm_count;
-    uint32_t *comm_of; /* by number in emu_comms_all() */
+    uint32_t *comm_of; /* by number in comms_all() */
     struct otf2_member *members;
     size_t member_count;
     uint64_t other_comms, left_out;

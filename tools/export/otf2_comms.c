@@ -46,13 +46,13 @@ static bool world(const struct otf2 *o, uint32_t **processes, uint32_t *count)
 /* Fills in the exported processes of one group of a communicator. */
 static bool fill_side(struct otf2 *o, struct otf2_comm *to, uint32_t comm, uint32_t side)
 {
-    uint32_t n, size = emu_comms_all(o->x->comms, &n)[comm].size[side];
+    uint32_t n, size = comms_all(o->x->comms, &n)[comm].size[side];
     to->processes[side] = calloc(size + 1u, sizeof **to->processes);
     if (to->processes[side] == NULL)
         return no_memory(o);
     for (uint32_t rank = 0; rank < size; rank++) {
-        uint32_t p = emu_comms_process(o->x->comms, comm, side, (int32_t)rank);
-        if (p == EMU_NO_PROCESS)
+        uint32_t p = comms_process(o->x->comms, comm, side, (int32_t)rank);
+        if (p == NO_PROCESS)
             to->whole = false;
         else
             to->processes[side][to->count[side]++] = p;
@@ -66,8 +66,8 @@ static void name_fixed(struct otf2 *o)
 {
     for (uint32_t p = 0; p < o->x->process_count; p++)
         for (uint32_t id = OTF2_WORLD; id <= OTF2_SELF; id++) {
-            uint32_t side, comm = emu_comms_find(o->x->comms, p, id, &side);
-            if (comm != EMU_NO_COMM)
+            uint32_t side, comm = comms_find(o->x->comms, p, id, &side);
+            if (comm != NO_COMM)
                 o->comm_of[comm] = id == OTF2_WORLD ? OTF2_COMM_WORLD : OTF2_COMM_SELF;
         }
 }
@@ -105,7 +105,7 @@ static bool fill_comms(struct otf2 *o, uint32_t known)
     o->comms[OTF2_COMM_SELF].whole = true;
     o->comm_count = OTF2_COMM_SELF + 1;
     for (uint32_t i = 0; i < known; i++) {
-        const struct emu_comm *from = &emu_comms_all(o->x->comms, &known)[i];
+        const struct comm *from = &comms_all(o->x->comms, &known)[i];
         if (o->comm_of[i] == OTF2_COMM_SELF || (o->comm_of[i] == OTF2_COMM_WORLD && w->whole))
             continue;
         if (o->comm_of[i] == OTF2_NONE)
@@ -152,7 +152,7 @@ static bool sort_members(struct otf2 *o)
 bool otf2_comms_open(struct otf2 *o)
 {
     uint32_t known;
-    (void)emu_comms_all(o->x->comms, &known);
+    (void)comms_all(o->x->comms, &known);
     o->comms = calloc((size_t)known + 3, sizeof *o->comms);
     o->comm_of = malloc(((size_t)known + 1) * sizeof *o->comm_of);
     if (o->comms == NULL || o->comm_of == NULL)
@@ -180,8 +180,8 @@ uint32_t otf2_comm(const struct otf2 *o, uint32_t process, uint32_t id)
         return OTF2_COMM_SELF;
     if (id == OTF2_WORLD && o->comms[OTF2_COMM_WORLD].whole)
         return OTF2_COMM_WORLD;
-    uint32_t comm = emu_comms_find(o->x->comms, process, id, &side);
-    return comm == EMU_NO_COMM ? OTF2_NONE : o->comm_of[comm];
+    uint32_t comm = comms_find(o->x->comms, process, id, &side);
+    return comm == NO_COMM ? OTF2_NONE : o->comm_of[comm];
 }
 
 uint32_t otf2_rank(const struct otf2 *o, uint32_t comm, uint32_t process)

@@ -135,7 +135,7 @@ static void put_mark(struct ovni *o, uint32_t stream, int64_t ns, char kind, int
 /* Puts a thread on its loom's virtual processor when its first event comes. ovni runs only one
  * thread at a time on a real processor, and a run does not record when a thread waits for its
  * turn. */
-static void place(struct ovni *o, uint32_t stream, int64_t ns, const struct emu_record *r)
+static void place(struct ovni *o, uint32_t stream, int64_t ns, const struct stream_record *r)
 {
     struct ovni_thread *t = &o->threads[stream];
     if (r != NULL && r->event.cpu != EVENT_CPU_UNKNOWN)
@@ -163,7 +163,7 @@ static bool is_too_deep(struct ovni *o, uint32_t stream, uint32_t stack, bool en
 }
 
 static void edge(struct ovni *o, uint32_t stream, int64_t ns, const struct export_span *span,
-                 const struct emu_record *r, bool enters)
+                 const struct stream_record *r, bool enters)
 {
     char room[32];
     place(o, stream, ns, r);
@@ -200,18 +200,18 @@ static void edge(struct ovni *o, uint32_t stream, int64_t ns, const struct expor
 }
 
 static void enter(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r)
+                  const struct stream_record *r)
 {
     edge(state, stream, ns, span, r, true);
 }
 
 static void leave(void *state, uint32_t stream, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r)
+                  const struct stream_record *r)
 {
     edge(state, stream, ns, span, r, false);
 }
 
-static void point(void *state, uint32_t stream, int64_t ns, const struct emu_record *r)
+static void point(void *state, uint32_t stream, int64_t ns, const struct stream_record *r)
 {
     struct ovni *o = state;
     char title[300], room[32];

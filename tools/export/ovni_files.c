@@ -122,7 +122,7 @@ void ovni_label(struct ovni *o, int32_t type, int64_t value, const char *label)
 /* Returns the kernel's thread id, or one made from our own number if it is not known. */
 static uint32_t tid_of(const struct ovni *o, uint32_t stream)
 {
-    const struct emu_stream *s = &o->x->all[stream];
+    const struct thread_stream *s = &o->x->all[stream];
     if (s->thread != NULL && s->thread->kernel_tid != 0)
         return s->thread->kernel_tid;
     return export_info(o->x, stream)->pid + (uint32_t)s->number;
@@ -183,7 +183,7 @@ void ovni_append(struct ovni *o, uint32_t stream, const void *bytes, size_t size
 {
     static const unsigned char head[8] = {'o', 'v', 'n', 'i', 1, 0, 0, 0};
     struct ovni_thread *t = &o->threads[stream];
-    if (!emu_streams_is_own(o->x->streams, stream))
+    if (!streams_is_own(o->x->streams, stream))
         return;
     if (t->buffer == NULL) {
         t->buffer = malloc(BUFFER);
@@ -273,7 +273,7 @@ static void put_stream(struct json *j, struct ovni *o, uint32_t stream, bool fir
 static void describe(struct ovni *o, uint32_t stream, bool first)
 {
     char path[PATH_ROOM + 16];
-    if (!emu_streams_is_own(o->x->streams, stream)) {
+    if (!streams_is_own(o->x->streams, stream)) {
         loom_of(o, stream)->described = true;
         return;
     }

@@ -41,21 +41,21 @@ static bool is_shown(const struct span_walk *w, const struct span_thread *t)
 }
 
 static void enter(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r)
+                  const struct stream_record *r)
 {
     if (is_shown(w, &w->threads[s]) && w->format->enter != NULL)
         w->format->enter(w->state, s, ns, span, r);
 }
 
 static void leave(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
-                  const struct emu_record *r)
+                  const struct stream_record *r)
 {
     if (is_shown(w, &w->threads[s]) && w->format->leave != NULL)
         w->format->leave(w->state, s, ns, span, r);
 }
 
 static void push(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
-                 const struct emu_record *r)
+                 const struct stream_record *r)
 {
     struct span_thread *t = &w->threads[s];
     struct export_span *more = array_grown(t->stack, t->depth, &t->room, sizeof *more);
@@ -130,7 +130,7 @@ static void drop_calls(struct span_walk *w, uint32_t s, int64_t ns, uint32_t at)
 
 /* Ends the span at this depth. Spans above it that must nest with it end too and begin again. */
 static void end_at(struct span_walk *w, uint32_t s, int64_t ns, uint32_t at,
-                   const struct emu_record *r)
+                   const struct stream_record *r)
 {
     struct span_thread *t = &w->threads[s];
     struct export_span ended = t->stack[at];
@@ -148,7 +148,7 @@ static void end_at(struct span_walk *w, uint32_t s, int64_t ns, uint32_t at,
 }
 
 static void pop(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
-                const struct emu_record *r)
+                const struct stream_record *r)
 {
     const struct span_thread *t = &w->threads[s];
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
@@ -171,14 +171,14 @@ static void pop(struct span_walk *w, uint32_t s, int64_t ns, const struct export
 }
 
 static void open_window(struct span_walk *w, uint32_t s, int64_t ns, const struct export_span *span,
-                        const struct emu_record *r)
+                        const struct stream_record *r)
 {
     end_unfinished(w, s, ns, 0);
     push(w, s, ns, span, r);
 }
 
 static void close_window(struct span_walk *w, uint32_t s, int64_t ns,
-                         const struct export_span *span, const struct emu_record *r)
+                         const struct export_span *span, const struct stream_record *r)
 {
     const struct span_thread *t = &w->threads[s];
     if (t->depth > 0 && is_same(&t->stack[0], span)) {
@@ -192,7 +192,7 @@ static void close_window(struct span_walk *w, uint32_t s, int64_t ns,
 
 /* Events were dropped: nobody knows whether the spans that were open before have ended since, so
  * ends them where the loss begins. The window stays open. */
-static void lose(struct span_walk *w, uint32_t s, const struct emu_record *r)
+static void lose(struct span_walk *w, uint32_t s, const struct stream_record *r)
 {
     struct span_thread *t = &w->threads[s];
     uint64_t lost = r->event.b <= r->event.clock ? r->event.clock - r->event.b : 0;
@@ -221,7 +221,7 @@ static void tell_messages(struct span_walk *w, uint32_t s, int64_t ns, bool rece
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void take(struct span_walk *w, const struct emu_record *r, int64_t ns)
+static void take(struct span_walk *w, const struct stream_record *r, int64_t ns)
 {
     struct export_span span;
     uint32_t s = r->stream;
@@ -260,7 +260,7 @@ static void show(struct span_walk *w, uint32_t s, int64_t ns, bool begins)
         w->x->last_ns = ns;
 }
 
-static void step(struct span_walk *w, const struct emu_record *r)
+static void step(struct span_walk *w, const struct stream_record *r)
 {
     struct span_thread *t = &w->threads[r->stream];
     int64_t ns = r->ns - w->x->origin;
@@ -335,13 +335,13 @@ static void take_turns(struct span_walk *w)
 static void walk_events(struct span_walk *w)
 {
     struct export *x = w->x;
-    struct emu_record r;
+    struct stream_record r;
     bool got = true;
-    uint64_t done = 0, total = emu_streams_events(x->streams);
+    uint64_t done = 0, total = streams_events(x->streams);
     struct progress p;
     progress_begin(&p, "exporting events");
     while (x->rc == 0) {
-        int rc = emu_streams_next(x->streams, &r, &got, &x->e);
+        int rc = streams_next(x->streams, &r, &got, &x->e);
         if (rc != 0)
             x->rc = rc;
         if (rc != 0 || !got)

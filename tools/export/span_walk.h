@@ -9,7 +9,7 @@ enum span_edge { SPAN_NONE, SPAN_BEGINS, SPAN_ENDS };
 
 /* Fills in the span that begins or ends with the event; returns SPAN_NONE if none does. Learns from
  * events that describe marks or say that images moved. */
-enum span_edge export_span_of(struct export *x, const struct emu_record *r,
+enum span_edge export_span_of(struct export *x, const struct stream_record *r,
                               struct export_span *span);
 
 #endif

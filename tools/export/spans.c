@@ -32,7 +32,7 @@ static void key_of(const struct export *x, uint32_t stream, uint64_t type, int64
     (void)snprintf(out, 80, "%" PRIu32 " %" PRIu64 " %" PRId64, x->process_of[stream], type, value);
 }
 
-static void learn_type(struct export *x, const struct emu_record *r)
+static void learn_type(struct export *x, const struct stream_record *r)
 {
     struct export_process *p = process_of(x, r->stream);
     uint64_t type = EVENT_GET(&r->event, EV_MARK_TYPE, type);
@@ -45,7 +45,7 @@ static void learn_type(struct export *x, const struct emu_record *r)
                   rt_rank_string(p->rank, (uint32_t)EVENT_GET(&r->event, EV_MARK_TYPE, title)));
 }
 
-static void learn_label(struct export *x, const struct emu_record *r)
+static void learn_label(struct export *x, const struct stream_record *r)
 {
     char key[80];
     key_of(x, r->stream, (uint32_t)EVENT_GET(&r->event, EV_MARK_LABEL, type),
@@ -95,7 +95,7 @@ bool export_mark_is_stack(const struct export *x, uint32_t stream, uint64_t type
 
 /* --- spans ------------------------------------------------------------------------------------ */
 
-static void mpi_span(struct export *x, const struct emu_record *r, struct export_span *span)
+static void mpi_span(struct export *x, const struct stream_record *r, struct export_span *span)
 {
     const struct rt_event *ev = &r->event;
     uint32_t function = EVENT_MPI_FUNCTION(ev->code);
@@ -113,7 +113,7 @@ static void mpi_span(struct export *x, const struct emu_record *r, struct export
     }
 }
 
-static void mark_span(struct export *x, const struct emu_record *r, struct export_span *span)
+static void mark_span(struct export *x, const struct stream_record *r, struct export_span *span)
 {
     char room[32], text[1400];
     int64_t value = (int64_t)r->event.b;
@@ -137,7 +137,8 @@ static void text_span(struct export *x, enum export_kind kind, const char *text,
     span->value = value;
 }
 
-static void window_span_of(struct export *x, const struct emu_record *r, struct export_span *span)
+static void window_span_of(struct export *x, const struct stream_record *r,
+                           struct export_span *span)
 {
     char text[32];
     int32_t ordinal = (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal);
@@ -145,7 +146,7 @@ static void window_span_of(struct export *x, const struct emu_record *r, struct 
     text_span(x, EXPORT_WINDOW, text, ordinal, span);
 }
 
-static void signal_span(struct export *x, const struct emu_record *r, struct export_span *span)
+static void signal_span(struct export *x, const struct stream_record *r, struct export_span *span)
 {
     char text[48];
     const char *name = r->event.a < 65 ? sigabbrev_np((int)r->event.a) : NULL;
@@ -156,16 +157,16 @@ static void signal_span(struct export *x, const struct emu_record *r, struct exp
     text_span(x, EXPORT_SIGNAL, text, (int64_t)r->event.a, span);
 }
 
-static void function_span(struct export *x, const struct emu_record *r, struct export_span *span)
+static void function_span(struct export *x, const struct stream_record *r, struct export_span *span)
 {
     span->kind = EXPORT_FUNCTION;
-    int rc =
-        emu_functions_find(x->functions, r->stream, r->event.a, r->event.clock, &span->name, &x->e);
+    int rc = function_numbers_find(x->functions, r->stream, r->event.a, r->event.clock, &span->name,
+                                   &x->e);
     if (rc != 0)
         x->rc = rc;
 }
 
-enum span_edge export_span_of(struct export *x, const struct emu_record *r,
+enum span_edge export_span_of(struct export *x, const struct stream_record *r,
                               struct export_span *span)
 {
     uint32_t code = r->event.code;
@@ -196,7 +197,7 @@ enum span_edge export_span_of(struct export *x, const struct emu_record *r,
         return code == EV_SIGNAL_ENTER ? SPAN_BEGINS : SPAN_ENDS;
     case EV_MARK_TYPE: learn_type(x, r); break;
     case EV_MARK_LABEL: learn_label(x, r); break;
-    case EV_IMAGE: emu_functions_moved(x->functions, r->stream); break;
+    case EV_IMAGE: function_numbers_moved(x->functions, r->stream); break;
     default: break;
     }
     return SPAN_NONE;
@@ -204,7 +205,7 @@ enum span_edge export_span_of(struct export *x, const struct emu_record *r,
 
 const char *export_name(const struct export *x, enum export_kind kind, uint32_t number)
 {
-    const char *text = kind == EXPORT_FUNCTION ? emu_functions_name(x->functions, number)
+    const char *text = kind == EXPORT_FUNCTION ? function_numbers_name(x->functions, number)
                                                : names_text(&x->names[kind], number);
     return text != NULL ? text : "?";
 }

@@ -12,7 +12,7 @@
 /* Compares two messages. Returns 0 only if all that is written of them is equal. */
 static int compare(const void *a, const void *b)
 {
-    const struct emu_message *x = a, *y = b;
+    const struct message *x = a, *y = b;
 #define X(field)                                                                                   \
     if (x->field != y->field)                                                                      \
         return x->field < y->field ? -1 : 1;
@@ -21,8 +21,7 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-static bool put(struct emu_message **array, size_t *count, size_t *room,
-                const struct emu_message *m)
+static bool put(struct message **array, size_t *count, size_t *room, const struct message *m)
 {
     void *p = array_grown(*array, *count, room, sizeof **array);
     if (p == NULL)
@@ -32,7 +31,7 @@ static bool put(struct emu_message **array, size_t *count, size_t *room,
     return true;
 }
 
-void by_send_add(struct by_send *l, const struct emu_message *m)
+void by_send_add(struct by_send *l, const struct message *m)
 {
     if (m->send_ns < l->written) {
         l->no_memory |= !put(&l->late, &l->late_count, &l->late_room, m);
@@ -48,13 +47,13 @@ void by_send_add(struct by_send *l, const struct emu_message *m)
     l->heap[i] = *m;
 }
 
-bool by_send_next(struct by_send *l, int64_t before, struct emu_message *m)
+bool by_send_next(struct by_send *l, int64_t before, struct message *m)
 {
     l->written = before;
     if (l->count == 0 || l->heap[0].send_ns >= before)
         return false;
     *m = l->heap[0];
-    struct emu_message last = l->heap[--l->count];
+    struct message last = l->heap[--l->count];
     size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < l->count; i = child) {
         if (child + 1 < l->count && compare(&l->heap[child + 1], &l->heap[child]) < 0)
@@ -67,7 +66,7 @@ bool by_send_next(struct by_send *l, int64_t before, struct emu_message *m)
     return true;
 }
 
-const struct emu_message *by_send_late(struct by_send *l, size_t *count)
+const struct message *by_send_late(struct by_send *l, size_t *count)
 {
     if (l->late_count != 0)
         qsort(l->late, l->late_count, sizeof *l->late, compare);

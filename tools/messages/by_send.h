@@ -9,17 +9,17 @@
 
 /* Initially all zero; free with by_send_free(). */
 struct by_send {
-    struct emu_message *heap; /* the earliest send on top */
-    struct emu_message *late; /* found after the lines of their time were written */
+    struct message *heap; /* the earliest send on top */
+    struct message *late; /* found after the lines of their time were written */
     size_t count, room, late_count, late_room;
     int64_t written; /* lines before this time are written */
     bool no_memory;
 };
 
-void by_send_add(struct by_send *l, const struct emu_message *m);
+void by_send_add(struct by_send *l, const struct message *m);
 /* Takes the earliest message sent before that time; returns false if there is none. The caller then
  * writes all lines before that time. */
-bool by_send_next(struct by_send *l, int64_t before, struct emu_message *m);
+bool by_send_next(struct by_send *l, int64_t before, struct message *m);
 /* Does what by_send_next() does if no message waits, which is the usual case. */
 static inline bool by_send_is_empty(struct by_send *l, int64_t before)
 {
@@ -28,7 +28,7 @@ static inline bool by_send_is_empty(struct by_send *l, int64_t before)
     return l->count == 0;
 }
 /* Returns the late messages, sorted. */
-const struct emu_message *by_send_late(struct by_send *l, size_t *count);
+const struct message *by_send_late(struct by_send *l, size_t *count);
 void by_send_free(struct by_send *l);
 
 #endif

@@ -23,11 +23,11 @@ struct process_comms {
     uint32_t name_count;
 };
 
-struct emu_comms {
+struct comms {
     struct process_comms *processes;
     uint32_t process_count;
     uint32_t *process_of; /* by stream */
-    struct emu_comm *all;
+    struct comm *all;
     uint32_t count;
     uint32_t *members; /* processes */
     size_t member_count;
@@ -55,11 +55,10 @@ static int by_identity(const void *a, const void *b)
 }
 
 /* Finds the processes. The streams of one file are adjacent. */
-static int find_processes(struct emu_comms *c, const struct emu_streams *streams,
-                          struct rt_error *e)
+static int find_processes(struct comms *c, const struct streams *streams, struct rt_error *e)
 {
     uint32_t n;
-    const struct emu_stream *all = emu_streams_all(streams, &n);
+    const struct thread_stream *all = streams_all(streams, &n);
     c->processes = calloc((size_t)n + 1, sizeof *c->processes);
     c->process_of = calloc((size_t)n + 1, sizeof *c->process_of);
     if (c->processes == NULL || c->process_of == NULL)
@@ -73,7 +72,7 @@ static int find_processes(struct emu_comms *c, const struct emu_streams *streams
 }
 
 /* Collects the rows that have an identity. */
-static int collect(struct emu_comms *c, struct comm_row **rows, size_t *count, struct rt_error *e)
+static int collect(struct comms *c, struct comm_row **rows, size_t *count, struct rt_error *e)
 {
     size_t n = 0;
     for (uint32_t p = 0; p < c->process_count; p++)
@@ -100,7 +99,7 @@ static int collect(struct emu_comms *c, struct comm_row **rows, size_t *count, s
         if (c->processes[p].names == NULL)
             return no_memory(e);
         for (uint32_t i = 0; i <= most; i++)
-            c->processes[p].names[i] = (struct comm_name){EMU_NO_COMM, 0};
+            c->processes[p].names[i] = (struct comm_name){NO_COMM, 0};
     }
     return 0;
 }
@@ -118,10 +117,10 @@ static bool is_double(const struct comm_row *rows, size_t n)
 
 /* Adds the communicator of these rows, which have one identity. A row's size is that of its own
  * group if there is one group, and that of the other group if there are two. */
-static int add_comm(struct emu_comms *c, const struct comm_row *rows, size_t n, struct rt_error *e)
+static int add_comm(struct comms *c, const struct comm_row *rows, size_t n, struct rt_error *e)
 {
-    struct emu_comm *m = &c->all[c->count];
-    *m = (struct emu_comm){.identity = rows[0].identity, .sides = rows[0].groups};
+    struct comm *m = &c->all[c->count];
+    *m = (struct comm){.identity = rows[0].identity, .sides = rows[0].groups};
     for (size_t i = 0; i < n; i++) {
         uint32_t *own = &m->size[rows[i].side], *told = &m->size[rows[i].side ^ (m->sides - 1)];
         *told = rows[i].size > *told ? rows[i].size : *told;
@@ -135,7 +134,7 @@ static int add_comm(struct emu_comms *c, const struct comm_row *rows, size_t n, 
     m->first[0] = (uint32_t)c->member_count;
     m->first[1] = m->first[0] + m->size[0];
     for (size_t i = 0; i < more; i++)
-        members[c->member_count + i] = EMU_NO_PROCESS;
+        members[c->member_count + i] = NO_PROCESS;
     for (size_t i = 0; i < n; i++) {
         members[m->first[rows[i].side] + rows[i].rank] = rows[i].process;
         c->processes[rows[i].process].names[rows[i].id] =
@@ -146,9 +145,9 @@ static int add_comm(struct emu_comms *c, const struct comm_row *rows, size_t n, 
     return 0;
 }
 
-int emu_comms_open(struct emu_comms **comms, const struct emu_streams *streams, struct rt_error *e)
+int comms_open(struct comms **comms, const struct streams *streams, struct rt_error *e)
 {
-    struct emu_comms *c = calloc(1, sizeof *c);
+    struct comms *c = calloc(1, sizeof *c);
     struct comm_row *rows = NULL;
     size_t n = 0;
     int rc = c != NULL ? find_processes(c, streams, e) : no_memory(e);
@@ -166,14 +165,14 @@ int emu_comms_open(struct emu_comms **comms, const struct emu_streams *streams, 
     }
     free(rows);
     if (rc != 0) {
-        emu_comms_close(c);
+        comms_close(c);
         c = NULL;
     }
     *comms = c;
     return rc;
 }
 
-void emu_comms_close(struct emu_comms *c)
+void comms_close(struct comms *c)
 {
     if (c == NULL)
         return;
@@ -186,44 +185,44 @@ void emu_comms_close(struct emu_comms *c)
     free(c);
 }
 
-const struct emu_comm *emu_comms_all(const struct emu_comms *c, uint32_t *count)
+const struct comm *comms_all(const struct comms *c, uint32_t *count)
 {
     *count = c->count;
     return c->all;
 }
 
-uint32_t emu_comms_processes(const struct emu_comms *c)
+uint32_t comms_processes(const struct comms *c)
 {
     return c->process_count;
 }
 
-uint32_t emu_comms_process_of(const struct emu_comms *c, uint32_t stream)
+uint32_t comms_process_of(const struct comms *c, uint32_t stream)
 {
     return c->process_of[stream];
 }
 
-const struct rt_rank *emu_comms_file(const struct emu_comms *c, uint32_t process)
+const struct rt_rank *comms_file(const struct comms *c, uint32_t process)
 {
     return c->processes[process].file;
 }
 
-int32_t emu_comms_world_rank(const struct emu_comms *c, uint32_t process)
+int32_t comms_world_rank(const struct comms *c, uint32_t process)
 {
     return rt_rank_info(c->processes[process].file)->rank;
 }
 
-uint32_t emu_comms_find(const struct emu_comms *c, uint32_t process, uint32_t id, uint32_t *side)
+uint32_t comms_find(const struct comms *c, uint32_t process, uint32_t id, uint32_t *side)
 {
     const struct process_comms *p = &c->processes[process];
-    struct comm_name found = id < p->name_count ? p->names[id] : (struct comm_name){EMU_NO_COMM, 0};
+    struct comm_name found = id < p->name_count ? p->names[id] : (struct comm_name){NO_COMM, 0};
     *side = found.side;
     return found.comm;
 }
 
-uint32_t emu_comms_process(const struct emu_comms *c, uint32_t comm, uint32_t side, int32_t rank)
+uint32_t comms_process(const struct comms *c, uint32_t comm, uint32_t side, int32_t rank)
 {
-    const struct emu_comm *m = &c->all[comm];
+    const struct comm *m = &c->all[comm];
     return rank >= 0 && side < m->sides && (uint32_t)rank < m->size[side]
                ? c->members[m->first[side] + (uint32_t)rank]
-               : EMU_NO_PROCESS;
+               : NO_PROCESS;
 }

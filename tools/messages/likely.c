@@ -22,33 +22,33 @@ struct likely_process {
 };
 
 struct likely {
-    const struct emu_comms *comms;
+    const struct comms *comms;
     void (*found)(void *context, const struct queue_key *key, const struct likely_send *s,
                   const struct likely_receive *r);
     void *context;
-    struct emu_unmatched *left;
+    struct unmatched *left;
     struct likely_process *processes;
     struct likely_stretch *first, *last;
     uint32_t open;
     uint64_t kept;
 };
 
-struct likely *likely_open(const struct emu_comms *comms,
+struct likely *likely_open(const struct comms *comms,
                            void (*found)(void *context, const struct queue_key *key,
                                          const struct likely_send *s,
                                          const struct likely_receive *r),
-                           void *context, struct emu_unmatched *left)
+                           void *context, struct unmatched *left)
 {
     struct likely *l = calloc(1, sizeof *l);
     if (l == NULL)
         return NULL;
     *l = (struct likely){.comms = comms, .found = found, .context = context, .left = left};
-    l->processes = calloc((size_t)emu_comms_processes(comms) + 1, sizeof *l->processes);
+    l->processes = calloc((size_t)comms_processes(comms) + 1, sizeof *l->processes);
     if (l->processes == NULL) {
         free(l);
         return NULL;
     }
-    for (uint32_t i = 0; i < emu_comms_processes(comms); i++)
+    for (uint32_t i = 0; i < comms_processes(comms); i++)
         l->processes[i] = (struct likely_process){.level = LEVEL_UNKNOWN, .single = NOT_YET};
     return l;
 }
@@ -84,12 +84,12 @@ void likely_level(struct likely *l, uint32_t process, int level)
 
 /* Is this thread the only one of its process that uses MPI? Takes the first one for it. If another
  * one uses MPI, the open stretch is not fully known. */
-static bool is_single(struct likely *l, const struct emu_record *r, uint32_t process)
+static bool is_single(struct likely *l, const struct stream_record *r, uint32_t process)
 {
     struct likely_process *p = &l->processes[process];
     if (p->single == NOT_YET) {
         p->stream = r->stream;
-        p->single = emu_is_single(emu_comms_file(l->comms, process), r->event.thread, p->level);
+        p->single = whole_is_single(comms_file(l->comms, process), r->event.thread, p->level);
     }
     if (p->stream != r->stream) {
         p->single = false;
@@ -98,7 +98,7 @@ static bool is_single(struct likely *l, const struct emu_record *r, uint32_t pro
     return p->single != 0;
 }
 
-static int begin(struct likely *l, const struct emu_record *r, uint32_t process)
+static int begin(struct likely *l, const struct stream_record *r, uint32_t process)
 {
     struct likely_stretch *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -130,7 +130,7 @@ static int end(struct likely *l, uint32_t process)
     return rc;
 }
 
-int likely_take(struct likely *l, const struct emu_record *r, uint32_t process, bool *ended)
+int likely_take(struct likely *l, const struct stream_record *r, uint32_t process, bool *ended)
 {
     struct likely_process *p = &l->processes[process];
     struct likely_stretch *s = p->now;
@@ -322,8 +322,8 @@ struct likely_runs {
 static bool error_between(const struct likely *l, const struct likely_stretch *a,
                           const struct likely_stretch *b, int64_t *error)
 {
-    const struct rt_rank_info *x = rt_rank_info(emu_comms_file(l->comms, a->process));
-    const struct rt_rank_info *y = rt_rank_info(emu_comms_file(l->comms, b->process));
+    const struct rt_rank_info *x = rt_rank_info(comms_file(l->comms, a->process));
+    const struct rt_rank_info *y = rt_rank_info(comms_file(l->comms, b->process));
     *error = 0;
     if (strcmp(x->host, y->host) == 0)
         return true;
@@ -451,7 +451,7 @@ static int join_all(struct likely *l)
 int likely_end(struct likely *l)
 {
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < emu_comms_processes(l->comms); i++)
+    for (uint32_t i = 0; rc == 0 && i < comms_processes(l->comms); i++)
         if (l->processes[i].now != NULL)
             rc = end(l, i);
     return rc;

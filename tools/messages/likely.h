@@ -20,7 +20,7 @@ struct likely_send {
     struct queue_key key;
     uint8_t flags;
     bool dropped, cancelling; /* cancelled, failed or matched; MPI_Cancel was called */
-    uint8_t why;              /* emu_unmatched_reason */
+    uint8_t why;              /* unmatched_reason */
     uint32_t stream;
     /* Its call begins and ends; its buffer is free again. INT64_MAX: not in this stretch. */
     int64_t ns, end_ns, done_ns;
@@ -64,18 +64,18 @@ struct likely;
 
 /* Opens the matching. found: receives each likely message; NULL: nothing is stored. *left counts
  * what is not matched. Returns NULL if there is no memory. */
-struct likely *likely_open(const struct emu_comms *comms,
+struct likely *likely_open(const struct comms *comms,
                            void (*found)(void *context, const struct queue_key *key,
                                          const struct likely_send *s,
                                          const struct likely_receive *r),
-                           void *context, struct emu_unmatched *left);
+                           void *context, struct unmatched *left);
 void likely_close(struct likely *l);
 
 /* Notes that MPI is up in that process; `level` as in EV_MPI_READY. */
 void likely_level(struct likely *l, uint32_t process, int level);
 /* Takes a record; must come before everything else that the record causes. Sets *ended if the
  * process's stretch was open and has ended. Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int likely_take(struct likely *l, const struct emu_record *r, uint32_t process,
+RT_MUST_CHECK int likely_take(struct likely *l, const struct stream_record *r, uint32_t process,
                               bool *ended);
 /* Returns whether the process has an open stretch in which everything is known, and `stream` is its
  * thread. */

@@ -19,11 +19,11 @@ static int no_memory(struct rt_error *e)
 }
 
 /* Reports a message; fills in what its queue determines. */
-static void tell(const struct emu_messages *m, const struct queue_key *key, struct emu_message what)
+static void tell(const struct messages *m, const struct queue_key *key, struct message what)
 {
     what.tag = key->tag;
-    what.sender = emu_comms_world_rank(m->comms, key->sender);
-    what.receiver = emu_comms_world_rank(m->comms, key->receiver);
+    what.sender = comms_world_rank(m->comms, key->sender);
+    what.receiver = comms_world_rank(m->comms, key->receiver);
     what.comm = key->comm;
     m->found(m->context, &what);
 }
@@ -32,44 +32,44 @@ void ends_found(void *context, const struct queue_key *key, const struct sent *s
                 const struct received *r)
 {
     tell(context, key,
-         (struct emu_message){.send_stream = s->stream,
-                              .receive_stream = r->stream,
-                              .send_ns = s->ns,
-                              .sent_ns = s->end_ns,
-                              .receive_ns = r->ns,
-                              .received_ns = r->received_ns,
-                              .bytes = s->bytes});
+         (struct message){.send_stream = s->stream,
+                          .receive_stream = r->stream,
+                          .send_ns = s->ns,
+                          .sent_ns = s->end_ns,
+                          .receive_ns = r->ns,
+                          .received_ns = r->received_ns,
+                          .bytes = s->bytes});
 }
 
 void ends_found_likely(void *context, const struct queue_key *key, const struct likely_send *s,
                        const struct likely_receive *r)
 {
     tell(context, key,
-         (struct emu_message){.send_stream = s->stream,
-                              .receive_stream = r->stream,
-                              .send_ns = s->ns,
-                              .sent_ns = s->end_ns == INT64_MAX ? r->received_ns : s->end_ns,
-                              .receive_ns = r->ns,
-                              .received_ns = r->received_ns,
-                              .bytes = s->bytes,
-                              .likely = true});
+         (struct message){.send_stream = s->stream,
+                          .receive_stream = r->stream,
+                          .send_ns = s->ns,
+                          .sent_ns = s->end_ns == INT64_MAX ? r->received_ns : s->end_ns,
+                          .receive_ns = r->ns,
+                          .received_ns = r->received_ns,
+                          .bytes = s->bytes,
+                          .likely = true});
 }
 
 /* Returns the process of a rank that is a peer of `process`. */
-static uint32_t peer_of(const struct emu_messages *m, uint32_t process, uint32_t comm, int32_t rank)
+static uint32_t peer_of(const struct messages *m, uint32_t process, uint32_t comm, int32_t rank)
 {
     uint32_t count;
-    const struct emu_comm *c = &emu_comms_all(m->comms, &count)[comm];
+    const struct comm *c = &comms_all(m->comms, &count)[comm];
     for (uint32_t side = 0; c->sides == 2 && side < 2; side++)
         for (uint32_t i = 0; i < c->size[side]; i++)
-            if (emu_comms_process(m->comms, comm, side, (int32_t)i) == process)
-                return emu_comms_process(m->comms, comm, side ^ 1, rank);
-    return emu_comms_process(m->comms, comm, 0, rank);
+            if (comms_process(m->comms, comm, side, (int32_t)i) == process)
+                return comms_process(m->comms, comm, side ^ 1, rank);
+    return comms_process(m->comms, comm, 0, rank);
 }
 
-/* Returns the communicator, or EMU_NO_COMM if it is not known. If the process itself had no number
+/* Returns the communicator, or NO_COMM if it is not known. If the process itself had no number
  * for it, it may be any: nothing is certain from here on. */
-static uint32_t comm_of(struct emu_messages *m, uint32_t process, uint64_t b, int64_t ns)
+static uint32_t comm_of(struct messages *m, uint32_t process, uint64_t b, int64_t ns)
 {
     uint32_t id = (uint32_t)EV_MPI_ENTER_comm(0, b), side;
     if (id == COMM_MANY) {
@@ -77,37 +77,37 @@ static uint32_t comm_of(struct emu_messages *m, uint32_t process, uint64_t b, in
         if (m->processes[process].whole > ns)
             m->processes[process].whole = ns;
     }
-    return id != 0 && id != COMM_MANY ? emu_comms_find(m->comms, process, id, &side) : EMU_NO_COMM;
+    return id != 0 && id != COMM_MANY ? comms_find(m->comms, process, id, &side) : NO_COMM;
 }
 
 /* Returns whether all sends and receives of that process that can be certain have come by `now`. */
-static bool is_past(const struct emu_messages *m, uint32_t process, int64_t now)
+static bool is_past(const struct messages *m, uint32_t process, int64_t now)
 {
     int64_t whole = m->processes[process].whole;
     return m->processes[process].is_known && whole < INT64_MAX - SECOND && now > whole + SECOND;
 }
 
-int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns, uint64_t a,
-              uint64_t b, unsigned does, struct kept_send *out, struct rt_error *e)
+int ends_send(struct messages *m, const struct stream_record *r, int64_t ns, uint64_t a, uint64_t b,
+              unsigned does, struct kept_send *out, struct rt_error *e)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     int32_t peer = (int32_t)EV_MPI_ENTER_peer(a, b);
     *out = (struct kept_send){NULL, 0};
     if (peer == PROC_NULL)
         return 0;
     uint32_t comm = comm_of(m, process, b, ns);
     m->processes[process].is_known = true;
-    if (comm == EMU_NO_COMM) {
-        m->left.sends[EMU_UNIDENTIFIED]++;
+    if (comm == NO_COMM) {
+        m->left.sends[UNMATCHED_UNIDENTIFIED]++;
         return 0;
     }
     struct queue_key key = {comm, process, peer_of(m, process, comm, peer),
                             (int32_t)EV_MPI_ENTER_tag(a, b)};
     const uint64_t bytes = EV_MPI_ENTER_bytes(a, b);
-    const bool outside = ns >= m->processes[process].whole, alone = key.receiver == EMU_NO_PROCESS;
+    const bool outside = ns >= m->processes[process].whole, alone = key.receiver == NO_PROCESS;
     if (outside || alone ||
         (is_past(m, key.receiver, ns) && !queues_expects(m->queues, &key, false))) {
-        enum emu_unmatched_reason why = outside && !alone ? EMU_OUTSIDE : EMU_ALONE;
+        enum unmatched_reason why = outside && !alone ? UNMATCHED_OUTSIDE : UNMATCHED_ALONE;
         const struct likely_send s = {.key = key,
                                       .flags =
                                           (uint8_t)(((does & AT_ONCE) != 0) * LIKELY_SYNCHRONOUS |
@@ -134,10 +134,10 @@ int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
     return out->sent != NULL ? 0 : no_memory(e);
 }
 
-int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns, uint64_t a,
-              uint64_t b, unsigned does, struct posted **out, struct rt_error *e)
+int ends_post(struct messages *m, const struct stream_record *r, int64_t ns, uint64_t a, uint64_t b,
+              unsigned does, struct posted **out, struct rt_error *e)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     struct message_process *p = &m->processes[process];
     bool untold = (does & UNTOLD) != 0;
     if (!untold && (int32_t)EV_MPI_ENTER_peer(a, b) == PROC_NULL)
@@ -145,9 +145,9 @@ int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
     uint32_t comm = comm_of(m, process, b, ns);
     p->is_known = true;
     bool windowed = ns >= p->whole && likely_is_open(m->likely, process, r->stream);
-    if (comm == EMU_NO_COMM || (ns >= p->whole && !windowed)) {
+    if (comm == NO_COMM || (ns >= p->whole && !windowed)) {
         if (!untold) /* its source may be MPI_PROC_NULL */
-            m->left.receives[comm == EMU_NO_COMM ? EMU_UNIDENTIFIED : EMU_OUTSIDE]++;
+            m->left.receives[comm == NO_COMM ? UNMATCHED_UNIDENTIFIED : UNMATCHED_OUTSIDE]++;
         return 0;
     }
     *out = posted_add(
@@ -164,7 +164,7 @@ int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns, ui
     return *out != NULL ? 0 : no_memory(e);
 }
 
-void ends_over(struct emu_messages *m, uint32_t process, struct kept_send s, int64_t ns)
+void ends_over(struct messages *m, uint32_t process, struct kept_send s, int64_t ns)
 {
     struct likely_send *likely = likely_sent(m->likely, process, s.likely);
     if (s.sent != NULL)
@@ -173,8 +173,7 @@ void ends_over(struct emu_messages *m, uint32_t process, struct kept_send s, int
         likely->end_ns = ns;
 }
 
-void ends_settle(struct emu_messages *m, uint32_t process, struct kept_send s, int64_t ns,
-                 bool dropped)
+void ends_settle(struct messages *m, uint32_t process, struct kept_send s, int64_t ns, bool dropped)
 {
     struct likely_send *likely = likely_sent(m->likely, process, s.likely);
     if (s.sent != NULL)
@@ -186,8 +185,8 @@ void ends_settle(struct emu_messages *m, uint32_t process, struct kept_send s, i
 }
 
 /* Stores a receive whose partner is likely at best, or counts it. */
-static void take_likely(struct emu_messages *m, uint32_t process, const struct queue_key *key,
-                        const struct posted *p, enum emu_unmatched_reason why)
+static void take_likely(struct messages *m, uint32_t process, const struct queue_key *key,
+                        const struct posted *p, enum unmatched_reason why)
 {
     const struct likely_receive r = {.key = *key,
                                      .stream = p->stream,
@@ -203,14 +202,15 @@ static void take_likely(struct emu_messages *m, uint32_t process, const struct q
     m->left.receives[why]++;
 }
 
-static int pass_on(struct emu_messages *m, uint32_t process, const struct posted *p, int64_t now,
+static int pass_on(struct messages *m, uint32_t process, const struct posted *p, int64_t now,
                    struct rt_error *e)
 {
     struct queue_key key = {p->comm, peer_of(m, process, p->comm, p->source), process, p->tag};
-    const bool alone = key.sender == EMU_NO_PROCESS;
+    const bool alone = key.sender == NO_PROCESS;
     if (p->windowed || alone ||
         (is_past(m, key.sender, now) && !queues_expects(m->queues, &key, true))) {
-        take_likely(m, process, &key, p, p->windowed && !alone ? EMU_OUTSIDE : EMU_ALONE);
+        take_likely(m, process, &key, p,
+                    p->windowed && !alone ? UNMATCHED_OUTSIDE : UNMATCHED_ALONE);
         return 0;
     }
     return queues_receive(m->queues, &key,
@@ -224,7 +224,7 @@ static int pass_on(struct emu_messages *m, uint32_t process, const struct posted
                : no_memory(e);
 }
 
-static int go_on(struct emu_messages *m, uint32_t process, struct posted_list *list, int64_t now,
+static int go_on(struct messages *m, uint32_t process, struct posted_list *list, int64_t now,
                  struct rt_error *e)
 {
     struct posted *p;
@@ -236,12 +236,12 @@ static int go_on(struct emu_messages *m, uint32_t process, struct posted_list *l
     return rc;
 }
 
-static struct posted_list *list_of(struct emu_messages *m, uint32_t process, const struct posted *p)
+static struct posted_list *list_of(struct messages *m, uint32_t process, const struct posted *p)
 {
     return p->windowed ? &m->processes[process].windowed : &m->processes[process].posted;
 }
 
-int ends_match(struct emu_messages *m, uint32_t process, struct posted *p, int64_t now,
+int ends_match(struct messages *m, uint32_t process, struct posted *p, int64_t now,
                struct rt_error *e)
 {
     struct posted_list *list = list_of(m, process, p);
@@ -249,7 +249,7 @@ int ends_match(struct emu_messages *m, uint32_t process, struct posted *p, int64
     return go_on(m, process, list, now, e);
 }
 
-int ends_never(struct emu_messages *m, uint32_t process, struct posted *p, int64_t now,
+int ends_never(struct messages *m, uint32_t process, struct posted *p, int64_t now,
                struct rt_error *e)
 {
     if (p == NULL)
@@ -268,9 +268,9 @@ static bool is_of_window(const void *context, const struct entry *x)
            (*partly && x->kind == PARAMETERS);
 }
 
-void ends_window(struct emu_messages *m, const struct emu_record *r)
+void ends_window(struct messages *m, const struct stream_record *r)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     struct message_process *p = &m->processes[process];
     struct message_thread *t = &m->threads[r->stream];
     const bool partly = r->ns >= p->whole;
@@ -283,6 +283,6 @@ void ends_window(struct emu_messages *m, const struct emu_record *r)
     if (t->matched != NULL && t->matched->windowed)
         t->matched = NULL;
     for (const struct posted *x = p->windowed.first; x != NULL; x = x->next)
-        m->left.receives[EMU_OUTSIDE] += x->matched || !x->untold;
+        m->left.receives[UNMATCHED_OUTSIDE] += x->matched || !x->untold;
     posted_free(&p->windowed);
 }

@@ -44,16 +44,16 @@ struct message_process {
     struct handles handles;
 };
 
-struct emu_messages {
-    const struct emu_comms *comms;
-    void (*found)(void *context, const struct emu_message *m);
+struct messages {
+    const struct comms *comms;
+    void (*found)(void *context, const struct message *m);
     void *context;
     struct queues *queues;
     struct likely *likely;
     struct message_process *processes;
     struct message_thread *threads; /* by stream */
     unsigned *does;                 /* by number of function */
-    struct emu_unmatched left;
+    struct unmatched left;
 };
 
 /* Callbacks for queues_open() and likely_open(). */
@@ -64,24 +64,24 @@ void ends_found_likely(void *context, const struct queue_key *key, const struct 
 
 /* Begin a send, or post a receive, with the arguments a, b of an enter event. They count those that
  * cannot have a partner. Return 0 or -ENOMEM. */
-RT_MUST_CHECK int ends_send(struct emu_messages *m, const struct emu_record *r, int64_t ns,
+RT_MUST_CHECK int ends_send(struct messages *m, const struct stream_record *r, int64_t ns,
                             uint64_t a, uint64_t b, unsigned does, struct kept_send *out,
                             struct rt_error *e);
-RT_MUST_CHECK int ends_post(struct emu_messages *m, const struct emu_record *r, int64_t ns,
+RT_MUST_CHECK int ends_post(struct messages *m, const struct stream_record *r, int64_t ns,
                             uint64_t a, uint64_t b, unsigned does, struct posted **out,
                             struct rt_error *e);
 /* Note that the call of a send has ended; that the send is complete (dropped: it was never
  * sent). */
-void ends_over(struct emu_messages *m, uint32_t process, struct kept_send s, int64_t ns);
-void ends_settle(struct emu_messages *m, uint32_t process, struct kept_send s, int64_t ns,
+void ends_over(struct messages *m, uint32_t process, struct kept_send s, int64_t ns);
+void ends_settle(struct messages *m, uint32_t process, struct kept_send s, int64_t ns,
                  bool dropped);
 /* Notes that a receive has matched, and passes on all that the order permits. */
-RT_MUST_CHECK int ends_match(struct emu_messages *m, uint32_t process, struct posted *p,
-                             int64_t now, struct rt_error *e);
+RT_MUST_CHECK int ends_match(struct messages *m, uint32_t process, struct posted *p, int64_t now,
+                             struct rt_error *e);
 /* Removes a receive that has received nothing and will not. Does nothing if p is NULL. */
-RT_MUST_CHECK int ends_never(struct emu_messages *m, uint32_t process, struct posted *p,
-                             int64_t now, struct rt_error *e);
+RT_MUST_CHECK int ends_never(struct messages *m, uint32_t process, struct posted *p, int64_t now,
+                             struct rt_error *e);
 /* Ends a segment of the process, and gives up what is open in it. */
-void ends_window(struct emu_messages *m, const struct emu_record *r);
+void ends_window(struct messages *m, const struct stream_record *r);
 
 #endif

@@ -17,16 +17,16 @@ static int no_memory(struct rt_error *e)
     return -ENOMEM;
 }
 
-const char *emu_unmatched_text(enum emu_unmatched_reason why)
+const char *unmatched_text(enum unmatched_reason why)
 {
-    static const char *const texts[EMU_REASONS] = {
-        [EMU_OUTSIDE] = "made by a process that had been outside windows or lost something",
-        [EMU_ALONE] = "the partner is not in the recording",
-        [EMU_UNIDENTIFIED] = "the communicator or the request is not known",
-        [EMU_CONCURRENT] = "threads did the same at once",
-        [EMU_UNLIKE] = "sizes of send and receive differ",
-        [EMU_UNFINISHED] = "not complete, or behind one that is not",
-        [EMU_PARTITIONED] = "partitioned",
+    static const char *const texts[UNMATCHED_REASONS] = {
+        [UNMATCHED_OUTSIDE] = "made by a process that had been outside windows or lost something",
+        [UNMATCHED_ALONE] = "the partner is not in the recording",
+        [UNMATCHED_UNIDENTIFIED] = "the communicator or the request is not known",
+        [UNMATCHED_CONCURRENT] = "threads did the same at once",
+        [UNMATCHED_UNLIKE] = "sizes of send and receive differ",
+        [UNMATCHED_UNFINISHED] = "not complete, or behind one that is not",
+        [UNMATCHED_PARTITIONED] = "partitioned",
     };
     return texts[why];
 }
@@ -39,7 +39,7 @@ static bool is_slow(unsigned does, uint64_t b)
     return (does & (SLOW | AT_ONCE)) != 0 || (b & ((UINT64_C(1) << 48) - 1)) > LIKELY_SMALL;
 }
 
-static int enter(struct emu_messages *m, const struct emu_record *r, struct message_thread *t,
+static int enter(struct messages *m, const struct stream_record *r, struct message_thread *t,
                  struct rt_error *e)
 {
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
@@ -52,15 +52,15 @@ static int enter(struct emu_messages *m, const struct emu_record *r, struct mess
     if ((r->event.flags & EVENT_FLAG_CUT) != 0)
         return 0;
     f->looked = true;
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     if ((does & WAITS) != 0 && likely_is_open(m->likely, process, r->stream))
         f->wait = likely_add_wait(m->likely, process, r->ns);
     if ((does & SENDS) != 0 && is_slow(does, f->b))
         likely_unclear(m->likely, process, f->wait);
     int rc = 0;
     if ((does & PARTITIONED) != 0) {
-        m->left.sends[EMU_PARTITIONED] += (does & SENDS) != 0;
-        m->left.receives[EMU_PARTITIONED] += (does & RECEIVES) != 0;
+        m->left.sends[UNMATCHED_PARTITIONED] += (does & SENDS) != 0;
+        m->left.receives[UNMATCHED_PARTITIONED] += (does & RECEIVES) != 0;
     } else if ((does & PERSISTENT) == 0) {
         if ((does & SENDS) != 0)
             rc = ends_send(m, r, r->ns, f->a, f->b, does, &f->sent, e);
@@ -70,7 +70,7 @@ static int enter(struct emu_messages *m, const struct emu_record *r, struct mess
     return rc;
 }
 
-static int release(struct emu_messages *m, uint32_t process, uint64_t request, int64_t ns)
+static int release(struct messages *m, uint32_t process, uint64_t request, int64_t ns)
 {
     struct message_process *p = &m->processes[process];
     struct entry **at = find_entry(&p->handles, ACTIVE, request, ns);
@@ -85,10 +85,10 @@ static int release(struct emu_messages *m, uint32_t process, uint64_t request, i
     return 0;
 }
 
-static int leave_request(struct emu_messages *m, const struct emu_record *r, struct call_frame *f,
+static int leave_request(struct messages *m, const struct stream_record *r, struct call_frame *f,
                          unsigned does, struct rt_error *e)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     struct posted *posted = f->posted;
     uint64_t handle = r->event.a;
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
@@ -112,11 +112,11 @@ static int leave_request(struct emu_messages *m, const struct emu_record *r, str
     return rc;
 }
 
-static int leave(struct emu_messages *m, const struct emu_record *r, struct message_thread *t,
+static int leave(struct messages *m, const struct stream_record *r, struct message_thread *t,
                  struct rt_error *e)
 {
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     unsigned does = function < event_mpi_functions ? m->does[function] : 0;
     while (t->depth > 0 && t->frames[t->depth - 1].function != function)
         t->depth--;
@@ -160,15 +160,15 @@ static int leave(struct emu_messages *m, const struct emu_record *r, struct mess
 /* --- events within calls ---------------------------------------------------------------------- */
 
 /* Returns the begin of the innermost open call. */
-static int64_t begin_of(const struct message_thread *t, const struct emu_record *r)
+static int64_t begin_of(const struct message_thread *t, const struct stream_record *r)
 {
     return t->depth > 0 ? t->frames[t->depth - 1].ns : r->ns;
 }
 
-static int started(struct emu_messages *m, const struct emu_record *r,
+static int started(struct messages *m, const struct stream_record *r,
                    const struct message_thread *t, struct rt_error *e)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     struct message_process *p = &m->processes[process];
     struct entry **at = find_entry(&p->handles, PARAMETERS, r->event.a, r->ns);
     if (at == NULL) {
@@ -195,10 +195,10 @@ static int started(struct emu_messages *m, const struct emu_record *r,
 
 /* Libraries may give one handle to several requests that are complete at once. All but one of them
  * are sends, so it does not matter which of them is taken first. */
-static int completed(struct emu_messages *m, const struct emu_record *r, struct message_thread *t,
+static int completed(struct messages *m, const struct stream_record *r, struct message_thread *t,
                      struct rt_error *e)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     struct message_process *p = &m->processes[process];
     int32_t source = (int32_t)EVENT_GET(&r->event, EV_MPI_COMPLETE, source);
     bool cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
@@ -243,10 +243,10 @@ static int completed(struct emu_messages *m, const struct emu_record *r, struct 
     return ends_match(m, process, posted, r->ns, e);
 }
 
-static int cancelled(struct emu_messages *m, const struct emu_record *r,
+static int cancelled(struct messages *m, const struct stream_record *r,
                      const struct message_thread *t, struct rt_error *e)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     struct entry **at =
         find_entry(&m->processes[process].handles, ACTIVE, r->event.a, begin_of(t, r));
     if (at == NULL)
@@ -256,10 +256,10 @@ static int cancelled(struct emu_messages *m, const struct emu_record *r,
     return ends_never(m, process, x.posted, r->ns, e);
 }
 
-static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct message_thread *t,
+static int take_bytes(struct messages *m, const struct stream_record *r, struct message_thread *t,
                       struct rt_error *e)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     struct posted *posted = t->matched;
     if (posted == NULL)
         return 0;
@@ -269,8 +269,8 @@ static int take_bytes(struct emu_messages *m, const struct emu_record *r, struct
 }
 
 /* Takes the receive of a call that also sends; its enter event described the send. */
-static int take_receive(struct emu_messages *m, const struct emu_record *r,
-                        struct message_thread *t, struct rt_error *e)
+static int take_receive(struct messages *m, const struct stream_record *r, struct message_thread *t,
+                        struct rt_error *e)
 {
     struct call_frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
     if (f == NULL || f->posted == NULL)
@@ -282,23 +282,23 @@ static int take_receive(struct emu_messages *m, const struct emu_record *r,
     if (p->source != PROC_NULL)
         return 0;
     f->posted = NULL;
-    return ends_never(m, emu_comms_process_of(m->comms, r->stream), p, r->ns, e);
+    return ends_never(m, comms_process_of(m->comms, r->stream), p, r->ns, e);
 }
 
-static void take_message(struct emu_messages *m, const struct emu_record *r,
+static void take_message(struct messages *m, const struct stream_record *r,
                          struct message_thread *t)
 {
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     struct entry **at =
         find_entry(&m->processes[process].handles, MESSAGE, r->event.a, begin_of(t, r));
     if (at != NULL && t->depth > 0)
         t->frames[t->depth - 1].posted = take_entry(at).posted;
 }
 
-int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct rt_error *e)
+int messages_take(struct messages *m, const struct stream_record *r, struct rt_error *e)
 {
     struct message_thread *t = &m->threads[r->stream];
-    uint32_t process = emu_comms_process_of(m->comms, r->stream);
+    uint32_t process = comms_process_of(m->comms, r->stream);
     bool ended;
     if (likely_take(m->likely, r, process, &ended) != 0)
         return no_memory(e);
@@ -314,8 +314,8 @@ int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct
         likely_level(m->likely, process, (int)EVENT_GET(&r->event, EV_MPI_READY, thread_level));
         if (t->came_up && r->event.window >= 0)
             m->processes[process].whole =
-                emu_whole_until(emu_comms_file(m->comms, process), r->event.thread, r->event.window,
-                                (int)EVENT_GET(&r->event, EV_MPI_READY, thread_level));
+                whole_until(comms_file(m->comms, process), r->event.thread, r->event.window,
+                            (int)EVENT_GET(&r->event, EV_MPI_READY, thread_level));
         return 0;
     case EV_MPI_STARTED: return started(m, r, t, e);
     case EV_MPI_COMPLETE: return completed(m, r, t, e);
@@ -331,7 +331,7 @@ int emu_messages_take(struct emu_messages *m, const struct emu_record *r, struct
 
 static enum { LIKELY, SURE, NONE } chosen;
 
-bool emu_messages_choose(const char *which)
+bool messages_choose(const char *which)
 {
     static const char *const names[] = {[LIKELY] = "likely", [SURE] = "sure", [NONE] = "none"};
     for (unsigned i = LIKELY; i <= NONE; i++)
@@ -342,7 +342,7 @@ bool emu_messages_choose(const char *which)
     return false;
 }
 
-static void nothing(void *context, const struct emu_message *m)
+static void nothing(void *context, const struct message *m)
 {
     (void)context;
     (void)m;
@@ -350,14 +350,13 @@ static void nothing(void *context, const struct emu_message *m)
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
-int emu_messages_open(struct emu_messages **messages, const struct emu_streams *streams,
-                      const struct emu_comms *comms,
-                      void (*found)(void *context, const struct emu_message *m), void *context,
-                      struct rt_error *e)
+int messages_open(struct messages **messages, const struct streams *streams,
+                  const struct comms *comms, void (*found)(void *context, const struct message *m),
+                  void *context, struct rt_error *e)
 {
-    struct emu_messages *m = calloc(1, sizeof *m);
+    struct messages *m = calloc(1, sizeof *m);
     uint32_t n;
-    (void)emu_streams_all(streams, &n);
+    (void)streams_all(streams, &n);
     *messages = NULL;
     if (m == NULL)
         return no_memory(e);
@@ -366,15 +365,15 @@ int emu_messages_open(struct emu_messages **messages, const struct emu_streams *
     m->context = context;
     m->queues = queues_open(ends_found, m, &m->left);
     m->likely = likely_open(comms, chosen == LIKELY ? ends_found_likely : NULL, m, &m->left);
-    m->processes = calloc((size_t)emu_comms_processes(comms) + 1, sizeof *m->processes);
+    m->processes = calloc((size_t)comms_processes(comms) + 1, sizeof *m->processes);
     m->threads = calloc((size_t)n + 1, sizeof *m->threads);
     m->does = calloc((size_t)event_mpi_functions + 1, sizeof *m->does);
     if (m->queues == NULL || m->likely == NULL || m->processes == NULL || m->threads == NULL ||
         m->does == NULL) {
-        emu_messages_close(m);
+        messages_close(m);
         return no_memory(e);
     }
-    for (uint32_t i = 0; i < emu_comms_processes(comms); i++)
+    for (uint32_t i = 0; i < comms_processes(comms); i++)
         m->processes[i].whole = INT64_MIN;
     for (uint32_t i = 0; i < event_mpi_functions; i++)
         m->does[i] = message_function(event_mpi_name(i));
@@ -384,31 +383,31 @@ int emu_messages_open(struct emu_messages **messages, const struct emu_streams *
 
 static bool is_whole(const void *context, uint32_t sender)
 {
-    const struct emu_messages *m = context;
+    const struct messages *m = context;
     return m->processes[sender].whole == INT64_MAX;
 }
 
-int emu_messages_end(struct emu_messages *m, struct emu_unmatched *left, struct rt_error *e)
+int messages_end(struct messages *m, struct unmatched *left, struct rt_error *e)
 {
     if (likely_end(m->likely) != 0)
         return no_memory(e);
     queues_settle_all(m->queues, is_whole, m);
     queues_end(m->queues);
-    for (uint32_t i = 0; i < emu_comms_processes(m->comms); i++)
+    for (uint32_t i = 0; i < comms_processes(m->comms); i++)
         for (const struct posted *p = m->processes[i].posted.first; p != NULL; p = p->next)
-            m->left.receives[EMU_UNFINISHED]++;
-    for (uint32_t i = 0; i < emu_comms_processes(m->comms); i++)
+            m->left.receives[UNMATCHED_UNFINISHED]++;
+    for (uint32_t i = 0; i < comms_processes(m->comms); i++)
         for (const struct posted *p = m->processes[i].windowed.first; p != NULL; p = p->next)
-            m->left.receives[EMU_OUTSIDE] += p->matched || !p->untold;
+            m->left.receives[UNMATCHED_OUTSIDE] += p->matched || !p->untold;
     *left = m->left;
     return 0;
 }
 
-void emu_messages_close(struct emu_messages *m)
+void messages_close(struct messages *m)
 {
     if (m == NULL)
         return;
-    for (uint32_t i = 0; m->processes != NULL && i < emu_comms_processes(m->comms); i++) {
+    for (uint32_t i = 0; m->processes != NULL && i < comms_processes(m->comms); i++) {
         posted_free(&m->processes[i].posted);
         posted_free(&m->processes[i].windowed);
         handles_free(&m->processes[i].handles);

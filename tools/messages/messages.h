@@ -21,63 +21,61 @@
 #include "tools/streams/streams.h"
 
 /* A message. Times are in ns, as in streams.h. */
-struct emu_message {
+struct message {
     uint32_t send_stream, receive_stream;
     int64_t send_ns, sent_ns; /* its call (MPI_Start if persistent) begins, ends */
     int64_t receive_ns;       /* the call that posts it, or the matched probe, begins */
     int64_t received_ns;      /* the receive is complete */
     uint64_t bytes;
     int32_t tag, sender, receiver; /* ranks in MPI_COMM_WORLD */
-    uint32_t comm;                 /* index in emu_comms_all() */
+    uint32_t comm;                 /* index in comms_all() */
     bool likely;                   /* not certain (likely.h) */
 };
 
 /* Why a send or a receive has no partner. */
-enum emu_unmatched_reason {
+enum unmatched_reason {
     /* Made after its process had been outside windows or had lost something. */
-    EMU_OUTSIDE,
+    UNMATCHED_OUTSIDE,
     /* Its partner is outside windows, lost, or not in this run. */
-    EMU_ALONE,
+    UNMATCHED_ALONE,
     /* Not all ranks know its communicator by the same identity, or its request is not known. */
-    EMU_UNIDENTIFIED,
+    UNMATCHED_UNIDENTIFIED,
     /* Threads of a process did the same at once: their order is not known. */
-    EMU_CONCURRENT,
+    UNMATCHED_CONCURRENT,
     /* Its size differs from that of the partner in order; later ones of the queue have no partner
      * either. */
-    EMU_UNLIKE,
+    UNMATCHED_UNLIKE,
     /* Not complete in the recording, or after an incomplete receive that may have taken its
      * message. */
-    EMU_UNFINISHED,
+    UNMATCHED_UNFINISHED,
     /* MPI_Psend_init, MPI_Precv_init: counts each request that was created. */
-    EMU_PARTITIONED,
-    EMU_REASONS
+    UNMATCHED_PARTITIONED,
+    UNMATCHED_REASONS
 };
-struct emu_unmatched {
-    uint64_t sends[EMU_REASONS], receives[EMU_REASONS];
+struct unmatched {
+    uint64_t sends[UNMATCHED_REASONS], receives[UNMATCHED_REASONS];
 };
-const char *emu_unmatched_text(enum emu_unmatched_reason why);
+const char *unmatched_text(enum unmatched_reason why);
 
 /* Chooses which messages are reported: "likely" (all, the default), "sure" or "none". Applies to
  * all that are opened from now on. Returns false if `which` is none of these. */
-RT_MUST_CHECK bool emu_messages_choose(const char *which);
+RT_MUST_CHECK bool messages_choose(const char *which);
 
-struct emu_messages;
+struct messages;
 
 /* Opens the matching; comms and streams must outlive it. found: receives each message once, as soon
  * as it is certain; messages of one queue come in the order in which they were sent. Returns 0 or
  * -ENOMEM. */
-RT_MUST_CHECK int emu_messages_open(struct emu_messages **messages,
-                                    const struct emu_streams *streams,
-                                    const struct emu_comms *comms,
-                                    void (*found)(void *context, const struct emu_message *m),
-                                    void *context, struct rt_error *e);
-/* Takes every record, in the order of emu_streams_next(). Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int emu_messages_take(struct emu_messages *m, const struct emu_record *r,
-                                    struct rt_error *e);
+RT_MUST_CHECK int messages_open(struct messages **messages, const struct streams *streams,
+                                const struct comms *comms,
+                                void (*found)(void *context, const struct message *m),
+                                void *context, struct rt_error *e);
+/* Takes every record, in the order of streams_next(). Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int messages_take(struct messages *m, const struct stream_record *r,
+                                struct rt_error *e);
 /* Reports the last messages after the last record, and counts in *left what has no partner. May be
  * called once. */
-RT_MUST_CHECK int emu_messages_end(struct emu_messages *m, struct emu_unmatched *left,
-                                   struct rt_error *e);
-void emu_messages_close(struct emu_messages *m);
+RT_MUST_CHECK int messages_end(struct messages *m, struct unmatched *left, struct rt_error *e);
+void messages_close(struct messages *m);
 
 #endif

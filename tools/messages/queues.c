@@ -21,7 +21,7 @@ struct queues {
     void (*found)(void *context, const struct queue_key *key, const struct sent *s,
                   const struct received *r);
     void *context;
-    struct emu_unmatched *left;
+    struct unmatched *left;
 };
 
 static uint32_t place_of(const struct queues *q, const struct queue_key *k)
@@ -120,7 +120,7 @@ static void match_first(struct queues *q, struct queue *queue)
     if (!concurrent && !queue->unlike) {
         q->found(q->context, &queue->key, s, r);
     } else {
-        enum emu_unmatched_reason why = queue->unlike ? EMU_UNLIKE : EMU_CONCURRENT;
+        enum unmatched_reason why = queue->unlike ? UNMATCHED_UNLIKE : UNMATCHED_CONCURRENT;
         q->left->sends[why]++;
         q->left->receives[why]++;
     }
@@ -146,7 +146,7 @@ static void match(struct queues *q, struct queue *queue)
 
 struct queues *queues_open(void (*found)(void *context, const struct queue_key *key,
                                          const struct sent *s, const struct received *r),
-                           void *context, struct emu_unmatched *left)
+                           void *context, struct unmatched *left)
 {
     struct queues *q = calloc(1, sizeof *q);
     if (q == NULL)
@@ -251,10 +251,10 @@ void queues_end(struct queues *q)
     for (uint32_t i = 0; i < q->place_count; i++)
         for (const struct queue *queue = q->places[i]; queue != NULL; queue = queue->next) {
             for (const struct sent *s = queue->first_sent; s != NULL; s = s->next)
-                q->left->sends[queue->unlike           ? EMU_UNLIKE
-                               : s->over && s->settled ? EMU_ALONE
-                                                       : EMU_UNFINISHED] += !s->dropped;
+                q->left->sends[queue->unlike           ? UNMATCHED_UNLIKE
+                               : s->over && s->settled ? UNMATCHED_ALONE
+                                                       : UNMATCHED_UNFINISHED] += !s->dropped;
             for (const struct received *r = queue->first_received; r != NULL; r = r->next)
-                q->left->receives[queue->unlike ? EMU_UNLIKE : EMU_ALONE]++;
+                q->left->receives[queue->unlike ? UNMATCHED_UNLIKE : UNMATCHED_ALONE]++;
         }
 }

@@ -40,7 +40,7 @@ struct queues;
 
 struct queues *queues_open(void (*found)(void *context, const struct queue_key *key,
                                          const struct sent *s, const struct received *r),
-                           void *context, struct emu_unmatched *left);
+                           void *context, struct unmatched *left);
 /* Frees all queues, without counting; queues_end() counts. */
 void queues_close(struct queues *q);
 

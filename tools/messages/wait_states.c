@@ -105,20 +105,20 @@ struct gathering {
     uint64_t *turns; /* by process: its next turn */
 };
 
-struct emu_waits {
-    const struct emu_comms *comms;
+struct wait_states {
+    const struct comms *comms;
     struct waiting_thread *threads;
     uint32_t thread_count;
     int64_t *whole; /* by process: everything is recorded up to this time */
     struct gathering *gatherings;
     uint32_t comm_count;
     uint8_t is[FUNCTIONS];
-    void (*told)(void *context, const struct emu_wait *w);
+    void (*told)(void *context, const struct wait_state *w);
     void *context;
     uint64_t left;
 };
 
-const char *emu_wait_name(enum emu_wait_kind kind)
+const char *wait_kind_name(enum wait_kind kind)
 {
     static const char *const names[] = {"late sender", "late receiver", "collective"};
     return names[kind];
@@ -132,15 +132,15 @@ static int no_memory(struct rt_error *e)
 
 /* --- calls with messages ---------------------------------------------------------------------- */
 
-static void tell(const struct emu_waits *w, uint32_t stream, const struct waiting_call *c)
+static void tell(const struct wait_states *w, uint32_t stream, const struct waiting_call *c)
 {
     int64_t until = c->until < c->end ? c->until : c->end;
     if (c->until == INT64_MIN || until <= c->begin)
         return;
-    const struct emu_wait wait = {
-        .kind = (w->is[c->function] & SENDS_SYNC) != 0 ? EMU_LATE_RECEIVER : EMU_LATE_SENDER,
+    const struct wait_state wait = {
+        .kind = (w->is[c->function] & SENDS_SYNC) != 0 ? WAIT_LATE_RECEIVER : WAIT_LATE_SENDER,
         .function = c->function,
-        .rank = emu_comms_world_rank(w->comms, emu_comms_process_of(w->comms, stream)),
+        .rank = comms_world_rank(w->comms, comms_process_of(w->comms, stream)),
         .for_rank = c->for_rank,
         .window = c->window,
         .begin_ns = c->begin,
@@ -148,7 +148,7 @@ static void tell(const struct emu_waits *w, uint32_t stream, const struct waitin
     w->told(w->context, &wait);
 }
 
-static int add_call(struct emu_waits *w, uint32_t stream, const struct waiting_call *c,
+static int add_call(struct wait_states *w, uint32_t stream, const struct waiting_call *c,
                     struct rt_error *e)
 {
     struct waiting_thread *t = &w->threads[stream];
@@ -166,7 +166,7 @@ static int add_call(struct emu_waits *w, uint32_t stream, const struct waiting_c
     return 0;
 }
 
-static struct waiting_call *call_at(const struct emu_waits *w, uint32_t stream, int64_t ns)
+static struct waiting_call *call_at(const struct wait_states *w, uint32_t stream, int64_t ns)
 {
     const struct waiting_thread *t = &w->threads[stream];
     size_t low = 0, high = t->count;
@@ -180,7 +180,7 @@ static struct waiting_call *call_at(const struct emu_waits *w, uint32_t stream, 
     return low > 0 && t->calls[low - 1].end >= ns ? &t->calls[low - 1] : NULL;
 }
 
-void emu_waits_message(struct emu_waits *w, const struct emu_message *m)
+void wait_states_message(struct wait_states *w, const struct message *m)
 {
     struct waiting_call *c = call_at(w, m->receive_stream, m->received_ns);
     unsigned is = c != NULL ? w->is[c->function] : 0;
@@ -199,7 +199,7 @@ void emu_waits_message(struct emu_waits *w, const struct emu_message *m)
 
 /* --- collective calls ------------------------------------------------------------------------- */
 
-static void end_gathering(struct emu_waits *w, struct gathering *g)
+static void end_gathering(struct wait_states *w, struct gathering *g)
 {
     for (size_t i = 0; i < g->count; i++) {
         w->left += g->meetings[i].count;
@@ -212,20 +212,20 @@ static void end_gathering(struct emu_waits *w, struct gathering *g)
 }
 
 /* Reports the first meeting: all ranks have entered it, the last one now. */
-static void tell_meeting(struct emu_waits *w, struct gathering *g)
+static void tell_meeting(struct wait_states *w, struct gathering *g)
 {
     struct meeting *m = &g->meetings[0];
     const struct wait_entry *last = &m->entries[m->count - 1];
     for (uint32_t i = 0; i < m->count; i++) {
         const struct wait_entry *x = &m->entries[i];
         int64_t until = x->end < last->begin ? x->end : last->begin;
-        const struct emu_wait wait = {.kind = EMU_AT_COLLECTIVE,
-                                      .function = m->function,
-                                      .rank = x->rank,
-                                      .for_rank = last->rank,
-                                      .window = x->window,
-                                      .begin_ns = x->begin,
-                                      .ns = until - x->begin};
+        const struct wait_state wait = {.kind = WAIT_AT_COLLECTIVE,
+                                        .function = m->function,
+                                        .rank = x->rank,
+                                        .for_rank = last->rank,
+                                        .window = x->window,
+                                        .begin_ns = x->begin,
+                                        .ns = until - x->begin};
         if (wait.ns > 0)
             w->told(w->context, &wait);
     }
@@ -255,14 +255,14 @@ static struct meeting *meeting_of(struct gathering *g, uint64_t turn, uint16_t f
     return m;
 }
 
-static int enter_collective(struct emu_waits *w, const struct emu_record *r, uint32_t function,
+static int enter_collective(struct wait_states *w, const struct stream_record *r, uint32_t function,
                             struct rt_error *e)
 {
     struct waiting_thread *t = &w->threads[r->stream];
-    uint32_t side, process = emu_comms_process_of(w->comms, r->stream);
-    uint32_t comm = emu_comms_find(w->comms, process,
-                                   (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm), &side);
-    struct gathering *g = comm != EMU_NO_COMM ? &w->gatherings[comm] : NULL;
+    uint32_t side, process = comms_process_of(w->comms, r->stream);
+    uint32_t comm =
+        comms_find(w->comms, process, (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm), &side);
+    struct gathering *g = comm != NO_COMM ? &w->gatherings[comm] : NULL;
     if (g == NULL || g->broken || g->size == 0 || r->ns >= w->whole[process]) {
         w->left++;
         if (g != NULL && !g->broken)
@@ -287,14 +287,14 @@ static int enter_collective(struct emu_waits *w, const struct emu_record *r, uin
     t->comm = comm;
     t->turn = turn;
     t->place = m->count;
-    m->entries[m->count++] = (struct wait_entry){
-        r->ns, INT64_MAX, emu_comms_world_rank(w->comms, process), r->event.window};
+    m->entries[m->count++] =
+        (struct wait_entry){r->ns, INT64_MAX, comms_world_rank(w->comms, process), r->event.window};
     if (m->count == g->size)
         tell_meeting(w, g);
     return 0;
 }
 
-static void leave_collective(struct emu_waits *w, struct waiting_thread *t, int64_t ns)
+static void leave_collective(struct wait_states *w, struct waiting_thread *t, int64_t ns)
 {
     struct gathering *g = &w->gatherings[t->comm];
     if (t->collects && !g->broken && t->turn >= g->first)
@@ -304,7 +304,7 @@ static void leave_collective(struct emu_waits *w, struct waiting_thread *t, int6
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static int enters(struct emu_waits *w, const struct emu_record *r, struct rt_error *e)
+static int enters(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
 {
     struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
@@ -324,7 +324,7 @@ static int enters(struct emu_waits *w, const struct emu_record *r, struct rt_err
     return add_call(w, r->stream, &c, e);
 }
 
-static void leaves(struct emu_waits *w, const struct emu_record *r)
+static void leaves(struct wait_states *w, const struct stream_record *r)
 {
     struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
@@ -346,10 +346,10 @@ static void forget(struct waiting_thread *t)
         t->count--;
 }
 
-int emu_waits_take(struct emu_waits *w, const struct emu_record *r, struct rt_error *e)
+int wait_states_take(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
 {
     struct waiting_thread *t = &w->threads[r->stream];
-    uint32_t process = emu_comms_process_of(w->comms, r->stream);
+    uint32_t process = comms_process_of(w->comms, r->stream);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enters(w, r, e);
     if (EVENT_IS_MPI_LEAVE(r->event.code))
@@ -357,14 +357,14 @@ int emu_waits_take(struct emu_waits *w, const struct emu_record *r, struct rt_er
     else if (r->event.code == EV_DROPPED || r->event.code == EV_WINDOW_CLOSE)
         forget(t);
     else if (r->event.code == EV_MPI_READY && t->came_up && r->event.window >= 0)
-        w->whole[process] = emu_whole_until(emu_comms_file(w->comms, process), r->event.thread,
-                                            r->event.window, (int)(r->event.b & 0xff));
+        w->whole[process] = whole_until(comms_file(w->comms, process), r->event.thread,
+                                        r->event.window, (int)(r->event.b & 0xff));
     return 0;
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
-static void know_functions(struct emu_waits *w)
+static void know_functions(struct wait_states *w)
 {
     for (uint32_t f = 0; f < event_mpi_functions && f < FUNCTIONS; f++) {
         char name[64];
@@ -377,18 +377,18 @@ static void know_functions(struct emu_waits *w)
     }
 }
 
-int emu_waits_open(struct emu_waits **waits, const struct emu_streams *streams,
-                   const struct emu_comms *comms,
-                   void (*told)(void *context, const struct emu_wait *w), void *context,
-                   struct rt_error *e)
+int wait_states_open(struct wait_states **waits, const struct streams *streams,
+                     const struct comms *comms,
+                     void (*told)(void *context, const struct wait_state *w), void *context,
+                     struct rt_error *e)
 {
-    struct emu_waits *w = calloc(1, sizeof *w);
-    uint32_t processes = emu_comms_processes(comms);
+    struct wait_states *w = calloc(1, sizeof *w);
+    uint32_t processes = comms_processes(comms);
     *waits = NULL;
     if (w == NULL)
         return no_memory(e);
-    const struct emu_comm *all = emu_comms_all(comms, &w->comm_count);
-    (void)emu_streams_all(streams, &w->thread_count);
+    const struct comm *all = comms_all(comms, &w->comm_count);
+    (void)streams_all(streams, &w->thread_count);
     w->comms = comms;
     w->told = told;
     w->context = context;
@@ -406,7 +406,7 @@ int emu_waits_open(struct emu_waits **waits, const struct emu_streams *streams,
         good = w->gatherings[i].turns != NULL;
     }
     if (!good) {
-        emu_waits_close(w);
+        wait_states_close(w);
         return no_memory(e);
     }
     know_functions(w);
@@ -414,7 +414,7 @@ int emu_waits_open(struct emu_waits **waits, const struct emu_streams *streams,
     return 0;
 }
 
-void emu_waits_end(struct emu_waits *w, uint64_t *left)
+void wait_states_end(struct wait_states *w, uint64_t *left)
 {
     for (uint32_t s = 0; s < w->thread_count; s++)
         for (size_t i = 0; i < w->threads[s].count; i++)
@@ -424,7 +424,7 @@ void emu_waits_end(struct emu_waits *w, uint64_t *left)
     *left = w->left;
 }
 
-void emu_waits_close(struct emu_waits *w)
+void wait_states_close(struct wait_states *w)
 {
     if (w == NULL)
         return;

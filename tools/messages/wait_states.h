@@ -15,32 +15,32 @@
 
 #include "tools/messages/messages.h"
 
-enum emu_wait_kind { EMU_LATE_SENDER, EMU_LATE_RECEIVER, EMU_AT_COLLECTIVE, EMU_WAIT_KINDS };
-const char *emu_wait_name(enum emu_wait_kind kind);
+enum wait_kind { WAIT_LATE_SENDER, WAIT_LATE_RECEIVER, WAIT_AT_COLLECTIVE, WAIT_KINDS };
+const char *wait_kind_name(enum wait_kind kind);
 
-struct emu_wait {
-    enum emu_wait_kind kind;
+struct wait_state {
+    enum wait_kind kind;
     uint32_t function;      /* argument of event_mpi_name() */
     int32_t rank, for_rank; /* ranks in MPI_COMM_WORLD */
     int32_t window;
     int64_t begin_ns, ns; /* begin of the call, as in streams.h; duration, more than 0 */
 };
 
-struct emu_waits;
+struct wait_states;
 
 /* Opens the analysis; streams and comms must outlive it. told: receives each wait once, in an order
  * that is the same each time. Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int emu_waits_open(struct emu_waits **waits, const struct emu_streams *streams,
-                                 const struct emu_comms *comms,
-                                 void (*told)(void *context, const struct emu_wait *w),
-                                 void *context, struct rt_error *e);
-/* Take every record, and every message once it is found. emu_waits_take() returns 0 or -ENOMEM. */
-RT_MUST_CHECK int emu_waits_take(struct emu_waits *w, const struct emu_record *r,
-                                 struct rt_error *e);
-void emu_waits_message(struct emu_waits *w, const struct emu_message *m);
+RT_MUST_CHECK int wait_states_open(struct wait_states **waits, const struct streams *streams,
+                                   const struct comms *comms,
+                                   void (*told)(void *context, const struct wait_state *w),
+                                   void *context, struct rt_error *e);
+/* Take every record, and every message once it is found. wait_states_take() returns 0 or -ENOMEM. */
+RT_MUST_CHECK int wait_states_take(struct wait_states *w, const struct stream_record *r,
+                                   struct rt_error *e);
+void wait_states_message(struct wait_states *w, const struct message *m);
 /* Reports the last waits when there are no more records and messages. Sets *left to the number of
  * collective calls for which the calls of other ranks are not known. May be called once. */
-void emu_waits_end(struct emu_waits *w, uint64_t *left);
-void emu_waits_close(struct emu_waits *w);
+void wait_states_end(struct wait_states *w, uint64_t *left);
+void wait_states_close(struct wait_states *w);
 
 #endif

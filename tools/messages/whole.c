@@ -84,7 +84,7 @@ static bool has_lost(const struct rt_rank *file)
     return skipped != NULL && strtoull(skipped, NULL, 10) != 0;
 }
 
-int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t window, int level)
+int64_t whole_until(const struct rt_rank *file, int32_t thread, int32_t window, int level)
 {
     if (has_lost(file))
         return INT64_MIN;
@@ -96,7 +96,7 @@ int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t wind
     return until;
 }
 
-bool emu_is_single(const struct rt_rank *file, int32_t thread, int level)
+bool whole_is_single(const struct rt_rank *file, int32_t thread, int level)
 {
     const struct rt_rank_tables *t = rt_rank_tables(file);
     for (size_t i = 0; level >= LEVEL_SERIALIZED && i < t->thread_count; i++)

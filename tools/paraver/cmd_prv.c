@@ -44,11 +44,11 @@ static int write_prv(const struct replay_wishes *w, struct event_replay *r, cons
         (void)printf("%" PRIu64 " of these messages are likely ones, in windows, not sure "
                      "(--messages sure leaves them out)\n",
                      found.likely);
-    for (int i = 0; i < EMU_REASONS; i++)
+    for (int i = 0; i < UNMATCHED_REASONS; i++)
         if (found.unmatched.sends[i] + found.unmatched.receives[i] != 0)
             (void)printf("no line for %" PRIu64 " sends and %" PRIu64 " receives: %s\n",
                          found.unmatched.sends[i], found.unmatched.receives[i],
-                         emu_unmatched_text((enum emu_unmatched_reason)i));
+                         unmatched_text((enum unmatched_reason)i));
     if (found.replay.wrong == 0)
         return TOOL_OK;
     message_warning(w->command,

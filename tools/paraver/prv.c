@@ -27,8 +27,8 @@ struct prv {
     struct side sides[2]; /* threads, processors */
     struct digits *types; /* Paraver's event types, by channel: ":25:" */
     struct clock_digits clock;
-    struct emu_comms *comms;
-    struct emu_messages *messages;
+    struct comms *comms;
+    struct messages *messages;
     struct by_send waiting; /* messages that were found but have no line yet */
     struct prv_found *found;
     uint64_t taken; /* records of this block */
@@ -197,7 +197,7 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
 }
 
 /* Writes the line of a message, with its newline. */
-static void message_text(struct prv *p, const struct emu_message *m, char line[256])
+static void message_text(struct prv *p, const struct message *m, char line[256])
 {
     const struct side *s = &p->sides[0];
     int64_t realtime, origin = replay_origin(p->replay, &realtime);
@@ -213,7 +213,7 @@ static void message_text(struct prv *p, const struct emu_message *m, char line[2
 static void put_messages(struct prv *p, int64_t before)
 {
     struct side *s = &p->sides[0];
-    struct emu_message m;
+    struct message m;
     char line[256];
     if (by_send_is_empty(&p->waiting, before))
         return;
@@ -228,18 +228,19 @@ static void put_messages(struct prv *p, int64_t before)
     }
 }
 
-static void found_message(void *context, const struct emu_message *m)
+static void found_message(void *context, const struct message *m)
 {
     struct prv *p = context;
     p->found->likely += m->likely;
     by_send_add(&p->waiting, m);
 }
 
-static int take_event(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
+static int take_event(void *context, const struct stream_record *r, int64_t time,
+                      struct rt_error *e)
 {
     struct prv *p = context;
     (void)time;
-    return emu_messages_take(p->messages, r, e);
+    return messages_take(p->messages, r, e);
 }
 
 /* Ends the block of this process; no line continues in the next block. */
@@ -312,7 +313,7 @@ static int open_all(struct prv *p, struct rt_error *e)
     uint32_t threads, processors;
     (void)replay_threads(p->replay, &threads);
     (void)replay_processors(p->replay, &processors);
-    struct emu_streams *streams = replay_streams(p->replay);
+    struct streams *streams = replay_streams(p->replay);
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < 2; i++)
         rc = prv_prefixes(p->replay, i == 1, &p->sides[i].prefix, &p->sides[i].prefix_length, e);
@@ -336,17 +337,17 @@ static int open_all(struct prv *p, struct rt_error *e)
         d->n = (uint8_t)snprintf(d->text, sizeof d->text, ":%u:", (unsigned)d->value);
     }
     if (rc == 0)
-        rc = emu_comms_open(&p->comms, streams, e);
+        rc = comms_open(&p->comms, streams, e);
     if (rc == 0)
-        rc = emu_messages_open(&p->messages, streams, p->comms, found_message, p, e);
+        rc = messages_open(&p->messages, streams, p->comms, found_message, p, e);
     return rc;
 }
 
 static void close_all(struct prv *p)
 {
     by_send_free(&p->waiting);
-    emu_messages_close(p->messages);
-    emu_comms_close(p->comms);
+    messages_close(p->messages);
+    comms_close(p->comms);
     tape_close(p->tape);
     free(p->types);
 }
@@ -364,7 +365,7 @@ static int finish(struct prv *p, struct rt_error *e)
 {
     size_t late;
     int64_t end = p->found->replay.end;
-    int rc = emu_messages_end(p->messages, &p->found->unmatched, e);
+    int rc = messages_end(p->messages, &p->found->unmatched, e);
     tape_end(p->tape, end);
     put_messages(p, INT64_MAX);
     mend_first_line(p, end);

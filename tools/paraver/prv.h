@@ -14,7 +14,7 @@ struct prv_found {
     uint64_t lines;    /* of both traces */
     uint64_t messages; /* communication lines, in thread.prv */
     uint64_t likely;   /* messages that are likely, not sure */
-    struct emu_unmatched unmatched;
+    struct unmatched unmatched;
 };
 
 /* Writes the files into the folder `dir`, which must exist, and fills in *found. Returns 0, or

@@ -41,7 +41,7 @@ static int take_option(struct report_wishes *w, const struct arguments *a)
         message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
         message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
-    else if (strcmp(name, "messages") == 0 && !emu_messages_choose(a->value))
+    else if (strcmp(name, "messages") == 0 && !messages_choose(a->value))
         message_error("report", "-messages is \"%s\": likely, sure and none are legal", a->value);
     else
         return TOOL_OK;

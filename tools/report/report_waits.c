@@ -30,17 +30,17 @@ struct wait_pair {
 
 struct report_waits {
     const struct window_span *windows;
-    struct emu_waits *waits;
-    struct wait_sum sums[EMU_WAIT_KINDS][REPORT_FUNCTIONS];
+    struct wait_states *waits;
+    struct wait_sum sums[WAIT_KINDS][REPORT_FUNCTIONS];
     struct rank_waits *ranks; /* by rank */
     struct wait_pair *pairs;  /* at from * rank_count + to; NULL: too many ranks */
     uint32_t rank_count;
-    struct emu_unmatched unmatched;
+    struct unmatched unmatched;
     uint64_t messages, likely, bytes, collectives_left;
     char *why_not; /* why nothing is known; else NULL */
 };
 
-static void add_wait(void *context, const struct emu_wait *x)
+static void add_wait(void *context, const struct wait_state *x)
 {
     struct report_waits *w = context;
     if (!window_span_has(w->windows, x->window) || x->function >= REPORT_FUNCTIONS)
@@ -60,11 +60,11 @@ static void add_wait(void *context, const struct emu_wait *x)
         w->ranks[x->for_rank].awaited_ns += ns;
 }
 
-static void add_message(void *context, const struct emu_message *m)
+static void add_message(void *context, const struct message *m)
 {
     struct report_waits *w = context;
     if (!m->likely) /* only messages that are sure say who waits for whom */
-        emu_waits_message(w->waits, m);
+        wait_states_message(w->waits, m);
     w->messages++;
     w->likely += m->likely;
     w->bytes += m->bytes;
@@ -77,32 +77,32 @@ static void add_message(void *context, const struct emu_message *m)
     p->bytes += m->bytes;
 }
 
-static int pass(struct report_waits *w, struct emu_streams *s, const struct emu_comms *c,
+static int pass(struct report_waits *w, struct streams *s, const struct comms *c,
                 struct rt_error *e)
 {
-    struct emu_messages *messages = NULL;
-    struct emu_record r;
+    struct messages *messages = NULL;
+    struct stream_record r;
     struct progress p;
     uint64_t done = 0;
     bool got;
-    int rc = emu_waits_open(&w->waits, s, c, add_wait, w, e);
+    int rc = wait_states_open(&w->waits, s, c, add_wait, w, e);
     if (rc == 0)
-        rc = emu_messages_open(&messages, s, c, add_message, w, e);
+        rc = messages_open(&messages, s, c, add_message, w, e);
     progress_begin(&p, "looking for waits, events");
-    while (rc == 0 && (rc = emu_streams_next(s, &r, &got, e)) == 0 && got) {
-        rc = emu_waits_take(w->waits, &r, e);
+    while (rc == 0 && (rc = streams_next(s, &r, &got, e)) == 0 && got) {
+        rc = wait_states_take(w->waits, &r, e);
         if (rc == 0)
-            rc = emu_messages_take(messages, &r, e);
+            rc = messages_take(messages, &r, e);
         if ((++done & 0xffff) == 0)
-            progress_update(&p, done, emu_streams_events(s));
+            progress_update(&p, done, streams_events(s));
     }
     if (rc == 0)
-        rc = emu_messages_end(messages, &w->unmatched, e);
+        rc = messages_end(messages, &w->unmatched, e);
     if (rc == 0)
-        emu_waits_end(w->waits, &w->collectives_left);
+        wait_states_end(w->waits, &w->collectives_left);
     progress_end(&p);
-    emu_messages_close(messages);
-    emu_waits_close(w->waits);
+    messages_close(messages);
+    wait_states_close(w->waits);
     w->waits = NULL;
     return rc;
 }
@@ -162,8 +162,8 @@ static void skipped(const char *file, const char *why)
 void report_collect_waits(struct report *r, const struct rt_run *run, const struct rank_list *ranks)
 {
     struct rt_error e = {{0}};
-    struct emu_streams *s = NULL;
-    struct emu_comms *c = NULL;
+    struct streams *s = NULL;
+    struct comms *c = NULL;
     struct report_waits *w = has_two_ranks(r) ? calloc(1, sizeof *w) : NULL;
     if (w == NULL)
         return;
@@ -176,14 +176,14 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
     opening.report = r;
     int rc = make_room(w, r, &e);
     if (rc == 0)
-        rc = emu_streams_open(&s, run, ranks, skipped, &e);
+        rc = streams_open(&s, run, ranks, skipped, &e);
     if (rc == 0 && opening.why == NULL)
-        rc = emu_comms_open(&c, s, &e);
+        rc = comms_open(&c, s, &e);
     if (rc == 0 && opening.why == NULL)
         rc = pass(w, s, c, &e);
     w->why_not = rc != 0 ? strdup(e.text) : opening.why;
-    emu_comms_close(c);
-    emu_streams_close(s);
+    comms_close(c);
+    streams_close(s);
 }
 
 void report_free_waits(struct report *r)
@@ -204,7 +204,7 @@ static void print_sums(FILE *out, const struct report *r)
     const struct report_waits *w = r->waits;
     bool head = false;
     char total[24], mean[24], most[24];
-    for (int k = 0; k < EMU_WAIT_KINDS; k++)
+    for (int k = 0; k < WAIT_KINDS; k++)
         for (int f = 0; f < REPORT_FUNCTIONS; f++) {
             const struct wait_sum *s = &w->sums[k][f];
             if (s->waits == 0)
@@ -220,7 +220,7 @@ static void print_sums(FILE *out, const struct report *r)
             head = true;
             (void)fprintf(
                 out, "  %-14s %-26s %10" PRIu64 " %11s %11s %11s %6" PRId32 " %8" PRId32 "\n",
-                emu_wait_name((enum emu_wait_kind)k), r->names[f] != NULL ? r->names[f] : "?",
+                wait_kind_name((enum wait_kind)k), r->names[f] != NULL ? r->names[f] : "?",
                 s->waits, report_time_text(total, s->total_ns),
                 report_time_text(mean, s->total_ns / (double)s->waits),
                 report_time_text(most, s->longest_ns), s->rank, s->for_rank);
@@ -290,12 +290,12 @@ static void print_pairs(FILE *out, const struct report_waits *w)
 
 static void print_left(FILE *out, const struct report_waits *w)
 {
-    for (int i = 0; i < EMU_REASONS; i++)
+    for (int i = 0; i < UNMATCHED_REASONS; i++)
         if (w->unmatched.sends[i] + w->unmatched.receives[i] > 0)
             (void)fprintf(
                 out, "  %" PRIu64 " sends and %" PRIu64 " receives could not be matched (%s)\n",
                 w->unmatched.sends[i], w->unmatched.receives[i],
-                emu_unmatched_text((enum emu_unmatched_reason)i));
+                unmatched_text((enum unmatched_reason)i));
     if (w->collectives_left > 0)
         (void)fprintf(out,
                       "  %" PRIu64
@@ -317,7 +317,7 @@ void report_waits_print(FILE *out, const struct report *r)
     print_ranks(out, w);
     print_pairs(out, w);
     uint64_t left = w->collectives_left;
-    for (int i = 0; i < EMU_REASONS; i++)
+    for (int i = 0; i < UNMATCHED_REASONS; i++)
         left += w->unmatched.sends[i] + w->unmatched.receives[i];
     if (left > 0)
         (void)fputs("\nMessages and collective calls of which nobody knows the other side\n", out);
@@ -329,14 +329,14 @@ void report_waits_print(FILE *out, const struct report *r)
 static void json_sums(struct json *j, const struct report *r)
 {
     json_array_begin(j, "waits");
-    for (int k = 0; k < EMU_WAIT_KINDS; k++)
+    for (int k = 0; k < WAIT_KINDS; k++)
         for (int f = 0; f < REPORT_FUNCTIONS; f++) {
             const struct wait_sum *s = &r->waits->sums[k][f];
             if (s->waits == 0)
                 continue;
             json_object_begin(j, NULL);
             json_compact(j);
-            json_text(j, "kind", emu_wait_name((enum emu_wait_kind)k));
+            json_text(j, "kind", wait_kind_name((enum wait_kind)k));
             json_text(j, "function", r->names[f] != NULL ? r->names[f] : "?");
             json_uint(j, "waits", s->waits);
             json_real(j, "total_ns", s->total_ns);
@@ -390,7 +390,7 @@ void report_waits_json(struct json *j, const struct report *r)
     json_sums(j, r);
     json_ranks(j, w);
     uint64_t sends = 0, receives = 0;
-    for (int i = 0; i < EMU_REASONS; i++) {
+    for (int i = 0; i < UNMATCHED_REASONS; i++) {
         sends += w->unmatched.sends[i];
         receives += w->unmatched.receives[i];
     }

@@ -9,8 +9,8 @@
 /* Moves the element at index i down to its place; the subtrees below it must already be heaps.
  * Always inlined, since most of the time goes into the comparison. */
 __attribute__((always_inline)) static inline void
-emu_heap_sift(uint32_t *heap, uint32_t count, uint32_t i,
-              bool (*is_before)(const void *context, uint32_t a, uint32_t b), const void *context)
+heap_sift(uint32_t *heap, uint32_t count, uint32_t i,
+          bool (*is_before)(const void *context, uint32_t a, uint32_t b), const void *context)
 {
     uint32_t moved = heap[i];
     for (uint32_t child; (child = 2 * i + 1) < count; i = child) {

@@ -127,7 +127,7 @@ static inline unsigned char *put(unsigned char *p, uint64_t v)
     return p;
 }
 
-int merged_put(struct merged_writer *w, const struct emu_record *r, struct rt_error *e)
+int merged_put(struct merged_writer *w, const struct stream_record *r, struct rt_error *e)
 {
     struct last *l = &w->last[r->stream];
     const struct rt_event *ev = &r->event;
@@ -206,7 +206,7 @@ struct merged_part {
     uint64_t left; /* records */
     uint32_t stream;
     int64_t ns;
-    struct emu_record next;
+    struct stream_record next;
 };
 
 struct merged {
@@ -295,11 +295,11 @@ static int take(struct merged *m, struct merged_part *p, struct rt_error *e)
 static bool is_before(const void *context, uint32_t a, uint32_t b)
 {
     const struct merged *m = context;
-    const struct emu_record *x = &m->parts[a].next, *y = &m->parts[b].next;
+    const struct stream_record *x = &m->parts[a].next, *y = &m->parts[b].next;
     return x->ns < y->ns || (x->ns == y->ns && x->stream < y->stream);
 }
 
-int merged_next(struct merged *m, struct emu_record *r, bool *got, struct rt_error *e)
+int merged_next(struct merged *m, struct stream_record *r, bool *got, struct rt_error *e)
 {
     *got = m->heap_count != 0;
     if (!*got)
@@ -314,7 +314,7 @@ int merged_next(struct merged *m, struct emu_record *r, bool *got, struct rt_err
             return rc;
     }
     if (m->heap_count != 0)
-        emu_heap_sift(m->heap, m->heap_count, 0, is_before, m);
+        heap_sift(m->heap, m->heap_count, 0, is_before, m);
     return 0;
 }
 
@@ -367,7 +367,7 @@ int merged_open(struct merged **merged, uint32_t streams, const int32_t *numbers
         rc = open_part(m, i, run, e);
     }
     for (uint32_t i = m->heap_count / 2; i-- > 0;)
-        emu_heap_sift(m->heap, m->heap_count, i, is_before, m);
+        heap_sift(m->heap, m->heap_count, i, is_before, m);
     if (rc != 0) {
         merged_close(m);
         return rc;

@@ -17,7 +17,7 @@ struct merged_writer;
  * in each process. */
 RT_MUST_CHECK int merged_create(struct merged_writer **writer, uint32_t streams, uint64_t run,
                                 struct rt_error *e);
-RT_MUST_CHECK int merged_put(struct merged_writer *w, const struct emu_record *r,
+RT_MUST_CHECK int merged_put(struct merged_writer *w, const struct stream_record *r,
                              struct rt_error *e);
 /* Completes the file, which other processes see only from now on, and frees `w` even on failure. */
 RT_MUST_CHECK int merged_finish(struct merged_writer *w, struct rt_error *e);
@@ -32,8 +32,8 @@ struct merged;
 RT_MUST_CHECK int merged_open(struct merged **merged, uint32_t streams, const int32_t *numbers,
                               uint64_t run, struct rt_error *e);
 void merged_close(struct merged *m);
-/* Reads the next event, as emu_streams_next() does. */
-RT_MUST_CHECK int merged_next(struct merged *m, struct emu_record *r, bool *got,
+/* Reads the next event, as streams_next() does. */
+RT_MUST_CHECK int merged_next(struct merged *m, struct stream_record *r, bool *got,
                               struct rt_error *e);
 
 #endif

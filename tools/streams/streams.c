@@ -23,7 +23,7 @@ struct stream_piece {
     int32_t thread;
 };
 
-struct rank_stream {
+struct stream_file {
     struct rt_rank *rank;
     struct stream_piece *pieces; /* by row */
     size_t piece_count, piece_room;
@@ -32,7 +32,7 @@ struct rank_stream {
 
 /* The position up to which one thread has been read. */
 struct cursor {
-    struct rank_stream *file;
+    struct stream_file *file;
     size_t piece;    /* the one that is being read */
     uint64_t offset; /* rows of the piece that have been read */
     struct rt_event *buffer;
@@ -41,10 +41,10 @@ struct cursor {
     int64_t ns; /* time of the thread's next event */
 };
 
-struct emu_streams {
-    struct rank_stream *files;
+struct streams {
+    struct stream_file *files;
     size_t file_count;
-    struct emu_stream *all;
+    struct thread_stream *all;
     struct cursor *cursors;
     uint32_t count, room;
     /* Streams that have events left; the stream of the next event is on top. */
@@ -66,7 +66,7 @@ static int no_memory(struct rt_error *e)
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Adds rows after the last piece, or extends that piece if it is the same thread's. */
-static bool add_piece(struct rank_stream *f, uint64_t row, uint32_t count, int32_t thread)
+static bool add_piece(struct stream_file *f, uint64_t row, uint32_t count, int32_t thread)
 {
     struct stream_piece *last = f->piece_count != 0 ? &f->pieces[f->piece_count - 1] : NULL;
     if (last != NULL && last->thread == thread && last->count <= UINT32_MAX - count) {
@@ -83,7 +83,7 @@ static bool add_piece(struct rank_stream *f, uint64_t row, uint32_t count, int32
 
 /* Adds the pieces that the table /pieces lists; sets *next to the first row that it does not
  * list. */
-static int take_table(struct rank_stream *f, uint64_t *next, struct rt_error *e)
+static int take_table(struct stream_file *f, uint64_t *next, struct rt_error *e)
 {
     const struct rt_piece *p = rt_rank_tables(f->rank)->pieces;
     size_t n = rt_rank_pieces(f->rank, next);
@@ -99,7 +99,7 @@ static int take_table(struct rank_stream *f, uint64_t *next, struct rt_error *e)
 }
 
 /* Reads the events from row `next` on to find whose they are. */
-static int scan(struct rank_stream *f, uint64_t next, struct rt_error *e)
+static int scan(struct stream_file *f, uint64_t next, struct rt_error *e)
 {
     if (next == rt_rank_info(f->rank)->event_count)
         return 0;
@@ -130,8 +130,7 @@ static const struct rt_thread *row_of(const struct rt_rank_tables *t, int32_t nu
     return NULL;
 }
 
-static int add_stream(struct emu_streams *s, struct rank_stream *f, int32_t number,
-                      struct rt_error *e)
+static int add_stream(struct streams *s, struct stream_file *f, int32_t number, struct rt_error *e)
 {
     size_t room = s->room, same = room;
     void *all = array_grown(s->all, s->count, &room, sizeof *s->all);
@@ -141,7 +140,7 @@ static int add_stream(struct emu_streams *s, struct rank_stream *f, int32_t numb
     if (all == NULL || cursors == NULL || s->count == INT32_MAX)
         return no_memory(e);
     s->room = (uint32_t)room;
-    s->all[s->count] = (struct emu_stream){
+    s->all[s->count] = (struct thread_stream){
         .rank = f->rank, .thread = row_of(rt_rank_tables(f->rank), number), .number = number};
     s->cursors[s->count] = (struct cursor){.file = f};
     for (size_t i = 0; i < f->piece_count; i++)
@@ -152,7 +151,7 @@ static int add_stream(struct emu_streams *s, struct rank_stream *f, int32_t numb
 }
 
 /* Adds a stream for each thread of /threads and /events. */
-static int add_threads(struct emu_streams *s, struct rank_stream *f, struct rt_error *e)
+static int add_threads(struct streams *s, struct stream_file *f, struct rt_error *e)
 {
     const struct rt_rank_tables *t = rt_rank_tables(f->rank);
     int32_t *numbers = calloc(t->thread_count + f->piece_count + 1, sizeof *numbers);
@@ -171,11 +170,11 @@ static int add_threads(struct emu_streams *s, struct rank_stream *f, struct rt_e
     return rc;
 }
 
-static void close_file(struct rank_stream *f)
+static void close_file(struct stream_file *f)
 {
     rt_rank_close(f->rank);
     free(f->pieces);
-    *f = (struct rank_stream){.rank = NULL};
+    *f = (struct stream_file){.rank = NULL};
 }
 
 /* --- the next event --------------------------------------------------------------------------- */
@@ -192,7 +191,7 @@ static int not_its(const struct cursor *c, size_t i, int32_t number, struct rt_e
 /* Reads more of a thread's events into its buffer; leaves the buffer empty after the last one. */
 static int refill(struct cursor *c, int32_t number, struct rt_error *e)
 {
-    struct rank_stream *f = c->file;
+    struct stream_file *f = c->file;
     size_t got = 0;
     c->at = c->filled = 0;
     while (c->piece < f->piece_count &&
@@ -223,7 +222,7 @@ static int refill(struct cursor *c, int32_t number, struct rt_error *e)
     return rc;
 }
 
-static int advance(struct emu_streams *s, uint32_t stream, struct rt_error *e)
+static int advance(struct streams *s, uint32_t stream, struct rt_error *e)
 {
     struct cursor *c = &s->cursors[stream];
     int rc = c->at == c->filled ? refill(c, s->all[stream].number, e) : 0;
@@ -235,12 +234,12 @@ static int advance(struct emu_streams *s, uint32_t stream, struct rt_error *e)
 /* Streams are numbered by rank, file and thread, so the number decides between equal times. */
 static bool is_before(const void *context, uint32_t a, uint32_t b)
 {
-    const struct emu_streams *s = context;
+    const struct streams *s = context;
     int64_t x = s->cursors[a].ns, y = s->cursors[b].ns;
     return x < y || (x == y && a < b);
 }
 
-static int begin(struct emu_streams *s, struct rt_error *e)
+static int begin(struct streams *s, struct rt_error *e)
 {
     s->heap = calloc(s->count + 1u, sizeof *s->heap);
     if (s->heap == NULL)
@@ -256,11 +255,11 @@ static int begin(struct emu_streams *s, struct rt_error *e)
             s->heap[s->heap_count++] = i;
     }
     for (uint32_t i = s->heap_count / 2; i-- > 0;)
-        emu_heap_sift(s->heap, s->heap_count, i, is_before, s);
+        heap_sift(s->heap, s->heap_count, i, is_before, s);
     return 0;
 }
 
-int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, struct rt_error *e)
+int streams_next(struct streams *s, struct stream_record *r, bool *got, struct rt_error *e)
 {
     if (s->merged != NULL)
         return merged_next(s->merged, r, got, e);
@@ -269,11 +268,11 @@ int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, str
         return 0;
     uint32_t first = s->heap[0];
     struct cursor *c = &s->cursors[first];
-    *r = (struct emu_record){c->ns, first, c->first + c->at, c->buffer[c->at]};
+    *r = (struct stream_record){c->ns, first, c->first + c->at, c->buffer[c->at]};
     if (++c->at < c->filled) { /* the usual case */
         c->ns = rt_rank_ns(c->file->rank, c->buffer[c->at].clock);
         if (s->heap_count > 1)
-            emu_heap_sift(s->heap, s->heap_count, 0, is_before, s);
+            heap_sift(s->heap, s->heap_count, 0, is_before, s);
         return 0;
     }
     int rc = advance(s, first, e);
@@ -285,7 +284,7 @@ int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, str
         s->heap[0] = s->heap[--s->heap_count];
     }
     if (s->heap_count != 0)
-        emu_heap_sift(s->heap, s->heap_count, 0, is_before, s);
+        heap_sift(s->heap, s->heap_count, 0, is_before, s);
     return 0;
 }
 
@@ -293,7 +292,7 @@ int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got, str
 
 /* Assigns the file to the process that has the fewest rows so far. Each process assigns the files
  * in the same order, so all of them agree. A process releases the files of the others. */
-static int give_to(struct emu_streams *s, struct rank_stream *f, struct rt_error *e)
+static int give_to(struct streams *s, struct stream_file *f, struct rt_error *e)
 {
     uint32_t least = 0;
     f->own = true;
@@ -320,7 +319,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 
 /* Returns a hash of the files, threads and row counts. Processes compare it to notice that the run
  * has changed between their readings. */
-static uint64_t identity(const struct emu_streams *s)
+static uint64_t identity(const struct streams *s)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (uint32_t i = 0; i < s->count; i++) {
@@ -332,16 +331,16 @@ static uint64_t identity(const struct emu_streams *s)
     return hash;
 }
 
-static int leave_part(struct emu_streams *s, uint64_t run, struct rt_error *e)
+static int leave_part(struct streams *s, uint64_t run, struct rt_error *e)
 {
     struct merged_writer *w;
-    struct emu_record r;
+    struct stream_record r;
     bool got = true;
     int rc = merged_create(&w, s->count, run, e);
     if (rc != 0)
         return rc;
     while (rc == 0) {
-        rc = emu_streams_next(s, &r, &got, e);
+        rc = streams_next(s, &r, &got, e);
         if (rc != 0 || !got)
             break;
         rc = merged_put(w, &r, e);
@@ -354,7 +353,7 @@ static int leave_part(struct emu_streams *s, uint64_t run, struct rt_error *e)
 
 /* Writes this process's events for the other processes, then opens those of all. If the same run is
  * opened again, the file from the first time still serves. */
-static int join(struct emu_streams *s, struct rt_error *e)
+static int join(struct streams *s, struct rt_error *e)
 {
     static uint64_t left_run;
     static bool left;
@@ -379,10 +378,10 @@ static int join(struct emu_streams *s, struct rt_error *e)
 
 /* --- the sequence ----------------------------------------------------------------------------- */
 
-static int add_file(struct emu_streams *s, const struct rt_run *run, size_t i,
+static int add_file(struct streams *s, const struct rt_run *run, size_t i,
                     const struct rank_list *ranks, struct rt_error *e)
 {
-    struct rank_stream *f = &s->files[s->file_count];
+    struct stream_file *f = &s->files[s->file_count];
     int rc = rt_rank_open(&f->rank, run, i, e);
     if (rc == 0 && !rank_list_has(ranks, rt_rank_info(f->rank)->rank)) {
         close_file(f);
@@ -402,11 +401,10 @@ static int add_file(struct emu_streams *s, const struct rt_run *run, size_t i,
     return rc;
 }
 
-int emu_streams_open(struct emu_streams **streams, const struct rt_run *run,
-                     const struct rank_list *ranks, void (*skip)(const char *file, const char *why),
-                     struct rt_error *e)
+int streams_open(struct streams **streams, const struct rt_run *run, const struct rank_list *ranks,
+                 void (*skip)(const char *file, const char *why), struct rt_error *e)
 {
-    struct emu_streams *s = calloc(1, sizeof *s);
+    struct streams *s = calloc(1, sizeof *s);
     int rc = s != NULL ? 0 : no_memory(e);
     if (s != NULL && (s->files = calloc(rt_run_count(run) + 1, sizeof *s->files)) == NULL)
         rc = no_memory(e);
@@ -425,14 +423,14 @@ int emu_streams_open(struct emu_streams **streams, const struct rt_run *run,
     if (rc == 0 && parts_count() > 1)
         rc = join(s, e);
     if (rc != 0) {
-        emu_streams_close(s);
+        streams_close(s);
         s = NULL;
     }
     *streams = s;
     return rc;
 }
 
-void emu_streams_close(struct emu_streams *s)
+void streams_close(struct streams *s)
 {
     if (s == NULL)
         return;
@@ -450,24 +448,24 @@ void emu_streams_close(struct emu_streams *s)
     free(s);
 }
 
-const struct emu_stream *emu_streams_all(const struct emu_streams *s, uint32_t *count)
+const struct thread_stream *streams_all(const struct streams *s, uint32_t *count)
 {
     *count = s->count;
     return s->all;
 }
 
-bool emu_streams_is_own(const struct emu_streams *s, uint32_t stream)
+bool streams_is_own(const struct streams *s, uint32_t stream)
 {
     return s->cursors[stream].file->own;
 }
 
-uint64_t emu_streams_events(const struct emu_streams *s)
+uint64_t streams_events(const struct streams *s)
 {
     return s->events;
 }
 
-int emu_streams_read(struct emu_streams *s, uint32_t stream, uint64_t first, size_t count,
-                     struct rt_event *out, size_t *got, struct rt_error *e)
+int streams_read(struct streams *s, uint32_t stream, uint64_t first, size_t count,
+                 struct rt_event *out, size_t *got, struct rt_error *e)
 {
     return rt_rank_read_events(s->cursors[stream].file->rank, first, count, out, got, e);
 }

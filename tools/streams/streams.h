@@ -16,21 +16,21 @@
 #include "writer/writer.h"
 
 /* A stream here is one thread of one rank file. */
-struct emu_stream {
+struct thread_stream {
     const struct rt_rank *rank;
     const struct rt_thread *thread; /* its row of /threads; NULL if it has none */
     int32_t number;                 /* of the thread, in its file */
     uint64_t rows;
 };
 
-struct emu_record {
+struct stream_record {
     int64_t ns; /* of CLOCK_MONOTONIC on rank 0's node */
     uint32_t stream;
     uint64_t row; /* in the stream's file */
     struct rt_event event;
 };
 
-struct emu_streams;
+struct streams;
 
 /* Opens the files of these ranks and finds each thread's rows; the caller closes *streams. Reads
  * through every file whose table /pieces does not name the thread of each event. If a file cannot
@@ -40,28 +40,26 @@ struct emu_streams;
  *
  * If several processes convert the run, the call waits for the events of all of them; it returns
  * -EAGAIN if the run changed between their readings. */
-RT_MUST_CHECK int emu_streams_open(struct emu_streams **streams, const struct rt_run *run,
-                                   const struct rank_list *ranks,
-                                   void (*skip)(const char *file, const char *why),
-                                   struct rt_error *e);
-void emu_streams_close(struct emu_streams *s);
+RT_MUST_CHECK int streams_open(struct streams **streams, const struct rt_run *run,
+                               const struct rank_list *ranks,
+                               void (*skip)(const char *file, const char *why), struct rt_error *e);
+void streams_close(struct streams *s);
 
 /* Returns all threads that recorded or have a row in /threads, by rank, file and number. The array
  * belongs to `s`. */
-const struct emu_stream *emu_streams_all(const struct emu_streams *s, uint32_t *count);
+const struct thread_stream *streams_all(const struct streams *s, uint32_t *count);
 /* Returns whether this process reads the stream's file. */
-bool emu_streams_is_own(const struct emu_streams *s, uint32_t stream);
+bool streams_is_own(const struct streams *s, uint32_t stream);
 /* Returns the number of events of all streams. */
-uint64_t emu_streams_events(const struct emu_streams *s);
+uint64_t streams_events(const struct streams *s);
 
 /* Reads the next event into *r; sets *got to false after the last one. */
-RT_MUST_CHECK int emu_streams_next(struct emu_streams *s, struct emu_record *r, bool *got,
-                                   struct rt_error *e);
+RT_MUST_CHECK int streams_next(struct streams *s, struct stream_record *r, bool *got,
+                               struct rt_error *e);
 
 /* Reads rows of the stream's file, as rt_rank_read_events() does; the rows may be of other threads
  * too. */
-RT_MUST_CHECK int emu_streams_read(struct emu_streams *s, uint32_t stream, uint64_t first,
-                                   size_t count, struct rt_event *out, size_t *got,
-                                   struct rt_error *e);
+RT_MUST_CHECK int streams_read(struct streams *s, uint32_t stream, uint64_t first, size_t count,
+                               struct rt_event *out, size_t *got, struct rt_error *e);
 
 #endif

@@ -321,7 +321,7 @@ static void gap(void *context, uint32_t stream, int64_t time)
     c->now = time;
 }
 
-static void pushes(struct collector *c, const struct emu_record *r, uint32_t lane, int64_t time,
+static void pushes(struct collector *c, const struct stream_record *r, uint32_t lane, int64_t time,
                    struct track_call call)
 {
     c->push = (struct push){true, r->stream, lane, time, call};
@@ -336,7 +336,7 @@ static void leaves(struct collector *c, uint32_t stream, uint32_t lane, int64_t 
         pop_box(c, stream, lane, time);
 }
 
-static void take_mark(struct collector *c, const struct emu_record *r, int64_t time)
+static void take_mark(struct collector *c, const struct stream_record *r, int64_t time)
 {
     uint32_t type = (uint32_t)r->event.a, lane = c->known.marks + type;
     if (type >= 100 || lane >= c->t->lane_count)
@@ -348,7 +348,7 @@ static void take_mark(struct collector *c, const struct emu_record *r, int64_t t
         leaves(c, r->stream, lane, time);
 }
 
-static int event(void *context, const struct emu_record *r, int64_t time, struct rt_error *e)
+static int event(void *context, const struct stream_record *r, int64_t time, struct rt_error *e)
 {
     struct collector *c = context;
     const struct known_channels *k = &c->known;

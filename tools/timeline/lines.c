@@ -9,15 +9,15 @@
 
 struct lines {
     struct event_replay *replay;
-    struct emu_comms *comms;
-    struct emu_messages *messages;
+    struct comms *comms;
+    struct messages *messages;
     struct spool *spool;
-    struct emu_unmatched left;
+    struct unmatched left;
     uint64_t count, likely;
     int64_t last; /* begin of the send before */
 };
 
-static void found(void *context, const struct emu_message *m)
+static void found(void *context, const struct message *m)
 {
     struct lines *l = context;
     uint8_t bytes[128], *p = bytes;
@@ -48,20 +48,20 @@ int lines_open(struct lines **lines, struct event_replay *r, const char *dir, st
     l->replay = r;
     int rc = spool_open(&l->spool, dir, e);
     if (rc == 0)
-        rc = emu_comms_open(&l->comms, replay_streams(r), e);
+        rc = comms_open(&l->comms, replay_streams(r), e);
     if (rc == 0)
-        rc = emu_messages_open(&l->messages, replay_streams(r), l->comms, found, l, e);
+        rc = messages_open(&l->messages, replay_streams(r), l->comms, found, l, e);
     return rc;
 }
 
-int lines_take(struct lines *l, const struct emu_record *r, struct rt_error *e)
+int lines_take(struct lines *l, const struct stream_record *r, struct rt_error *e)
 {
-    return emu_messages_take(l->messages, r, e);
+    return messages_take(l->messages, r, e);
 }
 
 int lines_end(struct lines *l, struct rt_error *e)
 {
-    int rc = emu_messages_end(l->messages, &l->left, e);
+    int rc = messages_end(l->messages, &l->left, e);
     return rc == 0 ? spool_end(l->spool, e) : rc;
 }
 
@@ -69,8 +69,8 @@ void lines_close(struct lines *l)
 {
     if (l == NULL)
         return;
-    emu_messages_close(l->messages);
-    emu_comms_close(l->comms);
+    messages_close(l->messages);
+    comms_close(l->comms);
     spool_close(l->spool);
     free(l);
 }
@@ -85,12 +85,12 @@ uint64_t lines_likely(const struct lines *l)
     return l->likely;
 }
 
-const struct emu_unmatched *lines_left(const struct lines *l)
+const struct unmatched *lines_left(const struct lines *l)
 {
     return &l->left;
 }
 
-const struct emu_comms *lines_comms(const struct lines *l)
+const struct comms *lines_comms(const struct lines *l)
 {
     return l->comms;
 }

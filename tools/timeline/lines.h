@@ -14,15 +14,15 @@ struct lines;
 RT_MUST_CHECK int lines_open(struct lines **l, struct event_replay *r, const char *dir,
                              struct rt_error *e);
 /* Takes every record, in the order of time, once the replay has begun. */
-RT_MUST_CHECK int lines_take(struct lines *l, const struct emu_record *r, struct rt_error *e);
+RT_MUST_CHECK int lines_take(struct lines *l, const struct stream_record *r, struct rt_error *e);
 RT_MUST_CHECK int lines_end(struct lines *l, struct rt_error *e);
 void lines_close(struct lines *l);
 
 uint64_t lines_count(const struct lines *l);
 uint64_t lines_likely(const struct lines *l); /* of these, not sure */
 /* Returns the counts of sends and receives without a partner; valid after lines_end(). */
-const struct emu_unmatched *lines_left(const struct lines *l);
-const struct emu_comms *lines_comms(const struct lines *l);
+const struct unmatched *lines_left(const struct lines *l);
+const struct comms *lines_comms(const struct lines *l);
 
 /* Reads the messages as bytes, each as these numbers, encoded as in tracks.h:
  *

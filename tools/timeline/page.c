@@ -308,19 +308,19 @@ static void write_lanes(struct json *j, const struct timeline *t)
 
 static void write_messages(struct json *j, const struct page *p)
 {
-    const struct emu_unmatched *left = lines_left(p->t->lines);
+    const struct unmatched *left = lines_left(p->t->lines);
     uint32_t count;
-    const struct emu_comm *comms = emu_comms_all(lines_comms(p->t->lines), &count);
+    const struct comm *comms = comms_all(lines_comms(p->t->lines), &count);
     json_object_begin(j, "messages");
     json_uint(j, "count", lines_count(p->t->lines));
     json_uint(j, "likely", lines_likely(p->t->lines));
     json_uint(j, "at", p->messages.at);
     json_uint(j, "size", p->messages.size);
     json_array_begin(j, "unmatched");
-    for (int i = 0; i < EMU_REASONS; i++)
+    for (int i = 0; i < UNMATCHED_REASONS; i++)
         if (left->sends[i] != 0 || left->receives[i] != 0) {
             json_object_begin(j, NULL);
-            json_text(j, "why", emu_unmatched_text((enum emu_unmatched_reason)i));
+            json_text(j, "why", unmatched_text((enum unmatched_reason)i));
             json_uint(j, "sends", left->sends[i]);
             json_uint(j, "receives", left->receives[i]);
             json_object_end(j);

@@ -157,7 +157,7 @@ void thread_text(const struct timeline *t, uint32_t thread, char out[64])
 {
     uint32_t count;
     const struct replay_thread *all = replay_threads(t->replay, &count), *th = &all[thread];
-    const struct emu_stream *streams = emu_streams_all(replay_streams(t->replay), &count);
+    const struct thread_stream *streams = streams_all(replay_streams(t->replay), &count);
     bool several = false; /* threads of MPI libraries record nothing, so they do not count */
     for (uint32_t i = thread; i-- > 0 && all[i].file == th->file;)
         several |= streams[i].rows != 0;

@@ -13,61 +13,61 @@ enum { PROCESSES = 3, STREAMS = 6, WORLD = 0, INTER = 1, COMMS = 2 };
 /* --- stand-ins for comm_tables.h and whole.h -------------------------------------------------- */
 
 static int64_t whole[PROCESSES];
-static const struct emu_stream streams[STREAMS];
-static const struct emu_comm comms[COMMS] = {
+static const struct thread_stream streams[STREAMS];
+static const struct comm comms[COMMS] = {
     [WORLD] = {.identity = 1, .sides = 1, .size = {3, 0}},
     [INTER] = {.identity = 2, .sides = 2, .size = {1, 2}}, /* process 0; processes 1 and 2 */
 };
 
-const struct emu_stream *emu_streams_all(const struct emu_streams *s, uint32_t *count)
+const struct thread_stream *streams_all(const struct streams *s, uint32_t *count)
 {
     (void)s;
     *count = STREAMS;
     return streams;
 }
-const struct emu_comm *emu_comms_all(const struct emu_comms *c, uint32_t *count)
+const struct comm *comms_all(const struct comms *c, uint32_t *count)
 {
     (void)c;
     *count = COMMS;
     return comms;
 }
-uint32_t emu_comms_processes(const struct emu_comms *c)
+uint32_t comms_processes(const struct comms *c)
 {
     (void)c;
     return PROCESSES;
 }
-uint32_t emu_comms_process_of(const struct emu_comms *c, uint32_t stream)
+uint32_t comms_process_of(const struct comms *c, uint32_t stream)
 {
     (void)c;
     return stream / 2;
 }
 /* Identifies the process; only the stand-ins read it. */
-const struct rt_rank *emu_comms_file(const struct emu_comms *c, uint32_t process)
+const struct rt_rank *comms_file(const struct comms *c, uint32_t process)
 {
     (void)c;
     return (const struct rt_rank *)(const void *)&whole[process];
 }
-int32_t emu_comms_world_rank(const struct emu_comms *c, uint32_t process)
+int32_t comms_world_rank(const struct comms *c, uint32_t process)
 {
     (void)c;
     return (int32_t)process;
 }
 /* Communicator 1 is the world, 2 the intercommunicator; 3 is unknown. */
-uint32_t emu_comms_find(const struct emu_comms *c, uint32_t process, uint32_t id, uint32_t *side)
+uint32_t comms_find(const struct comms *c, uint32_t process, uint32_t id, uint32_t *side)
 {
     (void)c;
     *side = id == 2 && process > 0;
-    return id == 1 ? WORLD : id == 2 ? INTER : EMU_NO_COMM;
+    return id == 1 ? WORLD : id == 2 ? INTER : NO_COMM;
 }
-uint32_t emu_comms_process(const struct emu_comms *c, uint32_t comm, uint32_t side, int32_t rank)
+uint32_t comms_process(const struct comms *c, uint32_t comm, uint32_t side, int32_t rank)
 {
     (void)c;
     if (rank < 0 || side >= comms[comm].sides || (uint32_t)rank >= comms[comm].size[side])
-        return EMU_NO_PROCESS;
+        return NO_PROCESS;
     return (uint32_t)rank + (comm == INTER && side == 1);
 }
 /* There are no windows here: t/tools/messages/message_windows.t tests them. */
-bool emu_is_single(const struct rt_rank *file, int32_t thread, int level)
+bool whole_is_single(const struct rt_rank *file, int32_t thread, int level)
 {
     (void)file;
     (void)thread;
@@ -79,7 +79,7 @@ const struct rt_rank_info *rt_rank_info(const struct rt_rank *rank)
     (void)rank;
     return NULL;
 }
-int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t window, int level)
+int64_t whole_until(const struct rt_rank *file, int32_t thread, int32_t window, int level)
 {
     (void)thread;
     (void)window;
@@ -89,7 +89,7 @@ int64_t emu_whole_until(const struct rt_rank *file, int32_t thread, int32_t wind
 
 /* --- script of events ------------------------------------------------------------------------- */
 
-static struct emu_messages *messages;
+static struct messages *messages;
 static char got[1024];
 
 static uint32_t function_number(const char *name)
@@ -104,11 +104,11 @@ static uint32_t function_number(const char *name)
 static void event(int64_t ns, uint32_t stream, uint32_t code, uint64_t a, uint64_t b)
 {
     struct rt_error e = {{0}};
-    const struct emu_record r = {
+    const struct stream_record r = {
         .ns = ns,
         .stream = stream,
         .event = {.code = code, .thread = (int32_t)stream, .a = a, .b = b}};
-    if (emu_messages_take(messages, &r, &e) != 0)
+    if (messages_take(messages, &r, &e) != 0)
         abort();
 }
 
@@ -172,17 +172,20 @@ static void play_line(const char *line)
 }
 
 /* Notes "10-30": the call that began at 30 received what the call at 10 sent. */
-static void found(void *context, const struct emu_message *m)
+static void found(void *context, const struct message *m)
 {
     (void)context;
     size_t n = strlen(got);
     snprintf(got + n, sizeof got - n, "%" PRId64 "-%" PRId64 " ", m->send_ns, m->receive_ns);
 }
 
-static const char *const reasons[EMU_REASONS] = {
-    [EMU_OUTSIDE] = "outside",        [EMU_ALONE] = "alone",   [EMU_UNIDENTIFIED] = "unidentified",
-    [EMU_CONCURRENT] = "concurrent",  [EMU_UNLIKE] = "unlike", [EMU_UNFINISHED] = "unfinished",
-    [EMU_PARTITIONED] = "partitioned"};
+static const char *const reasons[UNMATCHED_REASONS] = {[UNMATCHED_OUTSIDE] = "outside",
+                                                       [UNMATCHED_ALONE] = "alone",
+                                                       [UNMATCHED_UNIDENTIFIED] = "unidentified",
+                                                       [UNMATCHED_CONCURRENT] = "concurrent",
+                                                       [UNMATCHED_UNLIKE] = "unlike",
+                                                       [UNMATCHED_UNFINISHED] = "unfinished",
+                                                       [UNMATCHED_PARTITIONED] = "partitioned"};
 
 /* late: a line of the script brings up MPI in process 1. until: the time up to which the recording
  * of process 1 is complete; 0: to its end. */
@@ -198,12 +201,12 @@ struct script {
 static void play(const struct script *s)
 {
     struct rt_error e = {{0}};
-    struct emu_unmatched left;
+    struct unmatched left;
     char lines[2048];
     got[0] = '\0';
     for (int i = 0; i < PROCESSES; i++)
         whole[i] = i == 1 && s->until != 0 ? s->until : INT64_MAX;
-    if (emu_messages_open(&messages, NULL, NULL, found, NULL, &e) != 0)
+    if (messages_open(&messages, NULL, NULL, found, NULL, &e) != 0)
         abort();
     for (uint32_t i = 0; i < PROCESSES; i++)
         if (i != 1 || !s->late)
@@ -211,10 +214,10 @@ static void play(const struct script *s)
     snprintf(lines, sizeof lines, "%s", s->lines);
     for (char *rest = lines, *line; (line = strsep(&rest, ";")) != NULL;)
         play_line(line);
-    if (emu_messages_end(messages, &left, &e) != 0)
+    if (messages_end(messages, &left, &e) != 0)
         abort();
-    emu_messages_close(messages);
-    for (int i = 0; i < EMU_REASONS; i++)
+    messages_close(messages);
+    for (int i = 0; i < UNMATCHED_REASONS; i++)
         if (left.sends[i] != 0 || left.receives[i] != 0) {
             size_t n = strlen(got);
             snprintf(got + n, sizeof got - n, "%s %" PRIu64 "/%" PRIu64 " ", reasons[i],

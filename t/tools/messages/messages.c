@@ -18,7 +18,7 @@ static struct marks {
     size_t count, room;
 } * marks[2]; /* by stream */
 
-static void note(uint32_t which, const struct emu_record *r)
+static void note(uint32_t which, const struct stream_record *r)
 {
     struct marks *k = &marks[which][r->stream];
     if (k->count == k->room) {
@@ -39,7 +39,7 @@ static uint64_t at(uint32_t which, uint32_t stream, int64_t ns)
     return 0;
 }
 
-static void found(void *context, const struct emu_message *m)
+static void found(void *context, const struct message *m)
 {
     (void)context;
     if (m->send_ns > m->sent_ns || m->receive_ns > m->received_ns || m->send_ns > m->received_ns)
@@ -49,13 +49,13 @@ static void found(void *context, const struct emu_message *m)
            at(1, m->receive_stream, m->receive_ns), m->sender, m->receiver, m->tag, m->bytes);
 }
 
-static int read_all(struct emu_streams *s, struct emu_messages *m, struct rt_error *e)
+static int read_all(struct streams *s, struct messages *m, struct rt_error *e)
 {
-    struct emu_record r;
+    struct stream_record r;
     bool got = true;
     int rc = 0;
     while (rc == 0 && got) {
-        rc = emu_streams_next(s, &r, &got, e);
+        rc = streams_next(s, &r, &got, e);
         if (rc != 0 || !got)
             break;
         if (r.event.code == EV_WINDOW_OPEN) {
@@ -65,7 +65,7 @@ static int read_all(struct emu_streams *s, struct emu_messages *m, struct rt_err
         }
         if (r.event.code == EV_MARK_SET && (r.event.a == 1 || r.event.a == 2))
             note((uint32_t)r.event.a - 1, &r);
-        rc = emu_messages_take(m, &r, e);
+        rc = messages_take(m, &r, e);
     }
     return rc;
 }
@@ -74,28 +74,28 @@ int main(int argc, char **argv)
 {
     struct rt_error e = {{0}};
     struct rt_run *run = NULL;
-    struct emu_streams *s = NULL;
-    struct emu_comms *c = NULL;
-    struct emu_messages *m = NULL;
-    struct emu_unmatched left;
+    struct streams *s = NULL;
+    struct comms *c = NULL;
+    struct messages *m = NULL;
+    struct unmatched left;
     struct rank_list all = {0};
     uint32_t n = 0;
     int rc = argc < 2 || rt_run_open(&run, argv[1], &e) != 0 ||
-             emu_streams_open(&s, run, &all, NULL, &e) != 0 || emu_comms_open(&c, s, &e) != 0 ||
-             emu_messages_open(&m, s, c, found, NULL, &e) != 0;
+             streams_open(&s, run, &all, NULL, &e) != 0 || comms_open(&c, s, &e) != 0 ||
+             messages_open(&m, s, c, found, NULL, &e) != 0;
     if (rc == 0)
-        (void)emu_streams_all(s, &n);
+        (void)streams_all(s, &n);
     for (int i = 0; i < 2; i++)
         if ((marks[i] = calloc((size_t)n + 1, sizeof **marks)) == NULL)
             return 1;
     if (rc == 0)
         rc = read_all(s, m, &e);
     if (rc == 0)
-        rc = emu_messages_end(m, &left, &e);
-    for (int i = 0; rc == 0 && i < EMU_REASONS; i++)
+        rc = messages_end(m, &left, &e);
+    for (int i = 0; rc == 0 && i < UNMATCHED_REASONS; i++)
         if (left.sends[i] != 0 || left.receives[i] != 0)
             printf("left %" PRIu64 " %" PRIu64 " %s\n", left.sends[i], left.receives[i],
-                   emu_unmatched_text((enum emu_unmatched_reason)i));
+                   unmatched_text((enum unmatched_reason)i));
     if (rc != 0)
         fprintf(stderr, "%s\n", e.text);
     for (int i = 0; i < 2; i++) {
@@ -103,9 +103,9 @@ int main(int argc, char **argv)
             free(marks[i][k].all);
         free(marks[i]);
     }
-    emu_messages_close(m);
-    emu_comms_close(c);
-    emu_streams_close(s);
+    messages_close(m);
+    comms_close(c);
+    streams_close(s);
     rt_run_close(run);
     return rc != 0;
 }

@@ -15,21 +15,21 @@ int main(int argc, char **argv)
 {
     struct rt_error e = {{0}};
     struct rt_run *run = NULL;
-    struct emu_streams *s = NULL;
+    struct streams *s = NULL;
     struct rank_list all = {0};
-    struct emu_record r;
+    struct stream_record r;
     bool got = true;
     uint32_t n;
     if (argc < 2 || rt_run_open(&run, argv[1], &e) != 0 ||
-        emu_streams_open(&s, run, &all, argc > 2 ? skip : NULL, &e) != 0) {
+        streams_open(&s, run, &all, argc > 2 ? skip : NULL, &e) != 0) {
         fprintf(stderr, "%s\n", e.text);
         rt_run_close(run);
         return 1;
     }
-    const struct emu_stream *streams = emu_streams_all(s, &n);
+    const struct thread_stream *streams = streams_all(s, &n);
     int rc = 0;
     while (rc == 0 && got) {
-        rc = emu_streams_next(s, &r, &got, &e);
+        rc = streams_next(s, &r, &got, &e);
         if (rc == 0 && got)
             printf("%" PRId64 " %" PRId32 " %" PRId32 " %" PRIu64 " %" PRIu32 "\n", r.ns,
                    rt_rank_info(streams[r.stream].rank)->rank, streams[r.stream].number, r.row,
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     }
     if (rc != 0)
         fprintf(stderr, "%s\n", e.text);
-    emu_streams_close(s);
+    streams_close(s);
     rt_run_close(run);
     return rc != 0;
 }

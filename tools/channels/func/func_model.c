@@ -2,12 +2,12 @@
  * Implements the model of the program's functions; sample/ uses it too. */
 #include "tools/channels/models.h"
 
-int func_at(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int func_at(struct event_replay *r, const struct stream_record *rec, int64_t *value,
             struct rt_error *e)
 {
     uint32_t number;
-    int rc =
-        emu_functions_find(r->functions, rec->stream, rec->event.a, rec->event.clock, &number, e);
+    int rc = function_numbers_find(r->functions, rec->stream, rec->event.a, rec->event.clock,
+                                   &number, e);
     *value = number;
     return rc;
 }
@@ -15,7 +15,7 @@ int func_at(struct event_replay *r, const struct emu_record *rec, int64_t *value
 static int64_t last_function(const struct event_replay *r, uint32_t channel)
 {
     (void)channel;
-    return emu_functions_count(r->functions);
+    return function_numbers_count(r->functions);
 }
 
 static const char *function_text(const struct event_replay *r, uint32_t channel, int64_t value,
@@ -23,7 +23,7 @@ static const char *function_text(const struct event_replay *r, uint32_t channel,
 {
     (void)channel;
     (void)room;
-    return emu_functions_name(r->functions, value);
+    return function_numbers_name(r->functions, value);
 }
 
 const struct labels labels_of_functions = {

@@ -123,7 +123,7 @@ int mpi_show(struct event_replay *r, uint32_t stream, struct rt_error *e)
     return rc == 0 ? emu_set(r->emu, stream, CHANNEL_MPI_ACTIVITY, c->activity, e) : rc;
 }
 
-int mpi_enter(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int mpi_enter(struct event_replay *r, const struct stream_record *rec, int64_t *value,
               struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];
@@ -144,7 +144,7 @@ int mpi_enter(struct event_replay *r, const struct emu_record *rec, int64_t *val
     return mpi_show(r, rec->stream, e);
 }
 
-int mpi_leave(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int mpi_leave(struct event_replay *r, const struct stream_record *rec, int64_t *value,
               struct rt_error *e)
 {
     struct replay_row *row = &r->rows[rec->stream];

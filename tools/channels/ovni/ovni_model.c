@@ -9,7 +9,7 @@
 
 enum { WAITED = 1, DROPPED };
 
-int no_value(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int no_value(struct event_replay *r, const struct stream_record *rec, int64_t *value,
              struct rt_error *e)
 {
     (void)r;
@@ -19,7 +19,7 @@ int no_value(struct event_replay *r, const struct emu_record *rec, int64_t *valu
     return 0;
 }
 
-int ovni_waited(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int ovni_waited(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                 struct rt_error *e)
 {
     (void)r;
@@ -29,7 +29,7 @@ int ovni_waited(struct event_replay *r, const struct emu_record *rec, int64_t *v
     return 0;
 }
 
-int ovni_dropped(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int ovni_dropped(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                  struct rt_error *e)
 {
     (void)value;
@@ -37,16 +37,16 @@ int ovni_dropped(struct event_replay *r, const struct emu_record *rec, int64_t *
     return rc == 0 ? emu_event(r->emu, rec->stream, CHANNEL_OVNI_FLUSH, DROPPED, e) : rc;
 }
 
-int ovni_image(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int ovni_image(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                struct rt_error *e)
 {
     (void)value;
     (void)e;
-    emu_functions_moved(r->functions, rec->stream);
+    function_numbers_moved(r->functions, rec->stream);
     return 0;
 }
 
-int ovni_affinity(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int ovni_affinity(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                   struct rt_error *e)
 {
     (void)value;

@@ -11,7 +11,7 @@ enum { WINDOW, CALL, STATS };
 
 /* Shows a count. of: one of the three kinds of counters; first: that kind's first channel. Counters
  * get channels in the order in which their names occur. */
-static int counted(struct event_replay *r, const struct emu_record *rec, unsigned of,
+static int counted(struct event_replay *r, const struct stream_record *rec, unsigned of,
                    uint32_t first, const char *title, struct rt_error *e)
 {
     const char *name =
@@ -31,21 +31,21 @@ static int counted(struct event_replay *r, const struct emu_record *rec, unsigne
     return emu_set(r->emu, rec->stream, first + number - 1, value, e);
 }
 
-int pmu_window(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int pmu_window(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                struct rt_error *e)
 {
     (void)value;
     return counted(r, rec, WINDOW, CHANNEL_PMU_WINDOW, "in the window", e);
 }
 
-int pmu_mpi(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int pmu_mpi(struct event_replay *r, const struct stream_record *rec, int64_t *value,
             struct rt_error *e)
 {
     (void)value;
     return counted(r, rec, CALL, CHANNEL_PMU_MPI, "in the MPI call", e);
 }
 
-int pmu_stats(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int pmu_stats(struct event_replay *r, const struct stream_record *rec, int64_t *value,
               struct rt_error *e)
 {
     (void)value;

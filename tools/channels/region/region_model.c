@@ -19,7 +19,7 @@ static int number_of(struct names *n, const char *text, int64_t *value, struct r
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-int region_window_opens(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_window_opens(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                         struct rt_error *e)
 {
     (void)value;
@@ -44,7 +44,7 @@ static int check_left(const struct event_replay *r, uint32_t stream, struct rt_e
     return -EINVAL;
 }
 
-int region_window_closes(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_window_closes(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                          struct rt_error *e)
 {
     (void)value;
@@ -71,7 +71,7 @@ const struct labels labels_of_windows = {.text = window_text};
 
 /* --- regions, levels, alarms, signals --------------------------------------------------------- */
 
-int region_name(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_name(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                 struct rt_error *e)
 {
     return number_of(&r->regions,
@@ -80,7 +80,7 @@ int region_name(struct event_replay *r, const struct emu_record *rec, int64_t *v
                      value, e);
 }
 
-int region_level(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_level(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                  struct rt_error *e)
 {
     char text[1100];
@@ -92,7 +92,7 @@ int region_level(struct event_replay *r, const struct emu_record *rec, int64_t *
     return number_of(&r->levels, text, value, e);
 }
 
-int region_alarm(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_alarm(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                  struct rt_error *e)
 {
     const struct rt_rank_tables *t = rt_rank_tables(replay_rank_of(r, rec));
@@ -104,7 +104,7 @@ int region_alarm(struct event_replay *r, const struct emu_record *rec, int64_t *
     return number_of(&r->alarms, text, value, e);
 }
 
-int region_signal(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_signal(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                   struct rt_error *e)
 {
     (void)r;
@@ -150,7 +150,7 @@ const struct labels labels_of_signals = {.last = 64, .text = signal_text};
 
 /* --- marks ------------------------------------------------------------------------------------ */
 
-static int mark_of(const struct emu_record *rec, uint32_t *channel, struct rt_error *e)
+static int mark_of(const struct stream_record *rec, uint32_t *channel, struct rt_error *e)
 {
     uint32_t type = (uint32_t)EVENT_GET(&rec->event, EV_MARK_TYPE, type);
     if (type >= MARKS) {
@@ -170,7 +170,7 @@ static void is_of_kind(struct event_replay *r, uint32_t channel, enum emu_kind k
     *known = true;
 }
 
-int region_mark_type(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_type(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                      struct rt_error *e)
 {
     uint32_t channel;
@@ -187,7 +187,7 @@ int region_mark_type(struct event_replay *r, const struct emu_record *rec, int64
     return 0;
 }
 
-int region_mark_label(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_label(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                       struct rt_error *e)
 {
     uint32_t channel;
@@ -214,7 +214,7 @@ int region_mark_label(struct event_replay *r, const struct emu_record *rec, int6
     return 0;
 }
 
-int region_mark_push(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_push(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                      struct rt_error *e)
 {
     uint32_t channel;
@@ -225,7 +225,7 @@ int region_mark_push(struct event_replay *r, const struct emu_record *rec, int64
     return emu_push(r->emu, rec->stream, channel, (int64_t)rec->event.b, e);
 }
 
-int region_mark_pop(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_pop(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                     struct rt_error *e)
 {
     uint32_t channel;
@@ -238,7 +238,7 @@ int region_mark_pop(struct event_replay *r, const struct emu_record *rec, int64_
     return emu_pop(r->emu, rec->stream, channel, (int64_t)rec->event.b, e);
 }
 
-int region_mark_set(struct event_replay *r, const struct emu_record *rec, int64_t *value,
+int region_mark_set(struct event_replay *r, const struct stream_record *rec, int64_t *value,
                     struct rt_error *e)
 {
     uint32_t channel;
