@@ -142,7 +142,7 @@ static int take_rule(struct event_replay *r, const struct stream_record *rec, in
     if (r->options.policy != EMU_SALVAGE)
         return rc;
     if (r->found.wrong++ < 10 && r->options.told != NULL)
-        r->options.told(e->text);
+        r->options.told(r->options.context, e->text);
     if (rule != NULL)
         clear(r, rec->stream, rule->channel, true);
     return 0;
@@ -278,7 +278,7 @@ int replay_open(struct event_replay **replay, const struct rt_run *run,
         return replay_no_memory(e);
     r->options = *options;
     int rc = streams_open(&r->streams, run, &options->ranks,
-                          options->policy == EMU_SALVAGE ? options->skipped : NULL, e);
+                          options->policy == EMU_SALVAGE ? &options->skipped : NULL, e);
     if (rc == 0)
         rc = replay_make_rows(r, e);
     if (rc == 0 && options->policy != EMU_SALVAGE)

@@ -26,9 +26,11 @@ struct replay_options {
     enum emu_policy policy;
     bool observed; /* a thread is where each event was recorded, not where it is bound to */
     struct rank_list ranks;
-    /* Under EMU_SALVAGE: receive the first errors, and files that cannot be read. May be NULL. */
-    void (*told)(const char *text);
-    void (*skipped)(const char *file, const char *why);
+    /* Under EMU_SALVAGE: receive the first errors, and files that cannot be read. told may be
+     * NULL. */
+    void (*told)(void *context, const char *text);
+    void *context;
+    struct skipped_files skipped;
 };
 
 struct replay_thread {

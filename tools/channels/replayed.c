@@ -9,16 +9,14 @@
 
 #include <string.h>
 
-static const char *telling = "replay"; /* name of the command for messages */
-
-void replay_tell(const char *text)
+static void print_error(void *command, const char *text)
 {
-    message_warning(telling, "%s", text);
+    message_warning(command, "%s", text);
 }
 
-void replay_tell_skipped(const char *file, const char *why)
+static void print_skipped(void *command, const char *file, const char *why)
 {
-    message_warning(telling, "%s is left out: %s", file, why);
+    message_warning(command, "%s is left out: %s", file, why);
 }
 
 static bool take_policy(struct replay_wishes *w, const char *value)
@@ -83,9 +81,9 @@ int replay_begin(const struct replay_wishes *w, const char *out, const char *end
     static char name[PATH_MAX];
     struct rt_error e = {{0}};
     struct replay_options options = w->options;
-    telling = w->command;
-    options.told = replay_tell;
-    options.skipped = replay_tell_skipped;
+    options.told = print_error;
+    options.context = (void *)(uintptr_t)w->command;
+    options.skipped = (struct skipped_files){print_skipped, options.context};
     *run = tool_open_run(w->command, w->path, w->wait);
     if (*run == NULL)
         return TOOL_FAILURE;

@@ -23,8 +23,4 @@ int replay_take_option(void *wishes, const struct arguments *a);
 int replay_begin(const struct replay_wishes *w, const char *out, const char *ending,
                  struct rt_run **run, struct event_replay **replay);
 
-/* Print a warning about an event that is not right, or a file that cannot be read. */
-void replay_tell(const char *text);
-void replay_tell_skipped(const char *file, const char *why);
-
 #endif

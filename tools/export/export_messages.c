@@ -25,14 +25,14 @@ struct message_pass {
     struct streams *streams;
     uint32_t count; /* of streams */
     struct comms *comms;
-    struct messages *emu;
+    struct messages *messages;
     struct stretches *shown; /* by stream; NULL: all windows are in the selection */
 };
 
 /* Skips files that cannot be read; the walk reports them when it opens them. */
-static void skip(const char *file, const char *why)
+static void skip(void *context, const char *file, const char *why)
 {
-    (void)file, (void)why;
+    (void)context, (void)file, (void)why;
 }
 
 static void *grown(struct export *x, void *array, size_t count, size_t *room, size_t size)
@@ -221,7 +221,7 @@ static int read_all(struct message_pass *p)
             break;
         if (p->shown != NULL)
             note_window(p, &r);
-        rc = messages_take(p->emu, &r, &x->e);
+        rc = messages_take(p->messages, &r, &x->e);
         if (++done % 8192 == 0)
             progress_update(&progress, done, total);
     }
@@ -238,11 +238,11 @@ static void find_all(struct message_pass *p)
     }
     int rc = comms_open(&p->comms, p->streams, &x->e);
     if (rc == 0)
-        rc = messages_open(&p->emu, p->streams, p->comms, found, p, &x->e);
+        rc = messages_open(&p->messages, p->streams, p->comms, found, p, &x->e);
     if (rc == 0)
         rc = read_all(p);
     if (rc == 0)
-        rc = messages_end(p->emu, &p->m->left, &x->e);
+        rc = messages_end(p->messages, &p->m->left, &x->e);
     if (x->rc == 0)
         x->rc = rc;
     if (x->rc != 0)
@@ -254,14 +254,15 @@ static void find_all(struct message_pass *p)
 void export_messages_read(struct export *x, const struct rt_run *run)
 {
     struct message_pass p = {.x = x, .m = &x->messages};
-    x->rc = streams_open(&p.streams, run, &x->wishes->ranks, skip, &x->e);
+    const struct skipped_files skipped = {skip, NULL};
+    x->rc = streams_open(&p.streams, run, &x->wishes->ranks, &skipped, &x->e);
     if (x->rc != 0)
         return;
     (void)streams_all(p.streams, &p.count);
     x->count = p.count;
     if (export_has_mpi(p.streams))
         find_all(&p);
-    messages_close(p.emu);
+    messages_close(p.messages);
     comms_close(p.comms);
     streams_close(p.streams);
     for (uint32_t i = 0; p.shown != NULL && i < p.count; i++)

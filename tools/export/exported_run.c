@@ -21,12 +21,11 @@ void export_fail(struct export *x, int rc, const char *fmt, ...)
     va_end(args);
 }
 
-static uint64_t left_out;
-
-static void leave_out(const char *file, const char *why)
+static void leave_out(void *context, const char *file, const char *why)
 {
+    struct export *x = context;
     message_error("export", "%s: %s", file, why);
-    left_out++;
+    x->tally.files_left_out++;
 }
 
 /* Makes the table of processes. Streams of one file are adjacent. */
@@ -57,12 +56,12 @@ int export_open(struct export *x, const struct rt_run *run, const struct export_
     if (messages)
         export_messages_read(x, run);
     uint32_t before = x->count;
+    const struct skipped_files skipped = {leave_out, x};
     if (x->rc == 0)
-        x->rc = streams_open(&x->streams, run, &wishes->ranks, leave_out, &x->e);
+        x->rc = streams_open(&x->streams, run, &wishes->ranks, &skipped, &x->e);
     if (x->rc != 0)
         return x->rc;
-    x->tally.files_left_out = left_out;
-    if (unread > left_out) {
+    if (unread > x->tally.files_left_out) {
         export_fail(x, -EIO, "where time begins is not known: %s", why.text);
         return x->rc;
     }

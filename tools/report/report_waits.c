@@ -141,21 +141,20 @@ static bool is_growing(const struct report *r)
     return false;
 }
 
-/* For skipped(), which gets no context. */
-static struct {
+struct opening {
     const struct report *report;
-    char *why; /* why a file was skipped that the report has read */
-} opening;
+    char *why; /* why a file was skipped that the report has read; NULL: none was */
+};
 
 /* The report prints why it could not read a file. If it could, the waits must say why they lack
  * it. */
-static void skipped(const char *file, const char *why)
+static void skip(void *context, const char *file, const char *why)
 {
-    for (size_t i = 0; i < opening.report->rank_count; i++) {
-        const struct report_rank *k = &opening.report->ranks[i];
-        if (opening.why == NULL && k->error == NULL && k->file != NULL &&
-            strcmp(k->file, file) == 0)
-            opening.why = strdup(why);
+    struct opening *o = context;
+    for (size_t i = 0; i < o->report->rank_count; i++) {
+        const struct report_rank *k = &o->report->ranks[i];
+        if (o->why == NULL && k->error == NULL && k->file != NULL && strcmp(k->file, file) == 0)
+            o->why = strdup(why);
     }
 }
 
@@ -173,10 +172,11 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
         w->why_not = strdup("files are still being written");
         return;
     }
-    opening.report = r;
+    struct opening opening = {.report = r};
+    const struct skipped_files skipped = {skip, &opening};
     int rc = make_room(w, r, &e);
     if (rc == 0)
-        rc = streams_open(&s, run, ranks, skipped, &e);
+        rc = streams_open(&s, run, ranks, &skipped, &e);
     if (rc == 0 && opening.why == NULL)
         rc = comms_open(&c, s, &e);
     if (rc == 0 && opening.why == NULL)

@@ -402,7 +402,7 @@ static int add_file(struct streams *s, const struct rt_run *run, size_t i,
 }
 
 int streams_open(struct streams **streams, const struct rt_run *run, const struct rank_list *ranks,
-                 void (*skip)(const char *file, const char *why), struct rt_error *e)
+                 const struct skipped_files *skipped, struct rt_error *e)
 {
     struct streams *s = calloc(1, sizeof *s);
     int rc = s != NULL ? 0 : no_memory(e);
@@ -411,8 +411,8 @@ int streams_open(struct streams **streams, const struct rt_run *run, const struc
     for (size_t i = 0; rc == 0 && i < rt_run_count(run); i++) {
         uint32_t before = s->count;
         rc = add_file(s, run, i, ranks, e);
-        if (rc != 0 && rc != -ENOMEM && skip != NULL) {
-            skip(rt_run_file(run, i), e->text);
+        if (rc != 0 && rc != -ENOMEM && skipped != NULL) {
+            skipped->skip(skipped->context, rt_run_file(run, i), e->text);
             close_file(&s->files[s->file_count]);
             s->count = before;
             rc = 0;

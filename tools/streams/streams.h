@@ -32,17 +32,23 @@ struct stream_record {
 
 struct streams;
 
+/* Is told each file that was left out, and why. */
+struct skipped_files {
+    void (*skip)(void *context, const char *file, const char *why);
+    void *context;
+};
+
 /* Opens the files of these ranks and finds each thread's rows; the caller closes *streams. Reads
  * through every file whose table /pieces does not name the thread of each event. If a file cannot
- * be read and `skip` is NULL, the function fails; otherwise it leaves the file out and calls `skip`
- * with the file's name and the reason. Running out of memory is always an error. Returns 0, or
- * -errno with the reason in *e and *streams NULL.
+ * be read and `skipped` is NULL, the function fails; otherwise it leaves the file out and tells
+ * `skipped`. Running out of memory is always an error. Returns 0, or -errno with the reason in *e
+ * and *streams NULL.
  *
  * If several processes convert the run, the call waits for the events of all of them; it returns
  * -EAGAIN if the run changed between their readings. */
 RT_MUST_CHECK int streams_open(struct streams **streams, const struct rt_run *run,
-                               const struct rank_list *ranks,
-                               void (*skip)(const char *file, const char *why), struct rt_error *e);
+                               const struct rank_list *ranks, const struct skipped_files *skipped,
+                               struct rt_error *e);
 void streams_close(struct streams *s);
 
 /* Returns all threads that recorded or have a row in /threads, by rank, file and number. The array

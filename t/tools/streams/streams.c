@@ -6,8 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void skip(const char *file, const char *why)
+static void skip(void *context, const char *file, const char *why)
 {
+    (void)context;
     printf("left out: %s: %s\n", file, why);
 }
 
@@ -19,9 +20,10 @@ int main(int argc, char **argv)
     struct rank_list all = {0};
     struct stream_record r;
     bool got = true;
+    const struct skipped_files skipped = {skip, NULL};
     uint32_t n;
     if (argc < 2 || rt_run_open(&run, argv[1], &e) != 0 ||
-        streams_open(&s, run, &all, argc > 2 ? skip : NULL, &e) != 0) {
+        streams_open(&s, run, &all, argc > 2 ? &skipped : NULL, &e) != 0) {
         fprintf(stderr, "%s\n", e.text);
         rt_run_close(run);
         return 1;
