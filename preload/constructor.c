@@ -32,13 +32,6 @@ struct process process;
 
 extern char **environ;
 
-/* Fallback for a link without signals.c: without an internal signal timeouts and requests do not
- * work, and the log says so. */
-__attribute__((weak)) int signals_install(void)
-{
-    return -ENOSYS;
-}
-
 static bool program_is_wanted(struct rt_error *e, bool *failed)
 {
     const char *include = process.options.text[OPT_include],
