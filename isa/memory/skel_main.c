@@ -190,7 +190,7 @@ int main(int argc, char **argv)
     j.cached = fclose(given) == 0 && j.cached && j.copies_path != NULL && j.skeleton_path != NULL;
     if (j.serve && optind == argc)
         return in_thread(serve_all, &j) != 0 || j.code != 0;
-    if (optind + 1 != argc && play.recording == NULL && play.shapes == NULL)
+    if (optind + 1 != argc && play.recording == NULL)
         return (void)fputs(usage, stderr), 2;
     if (play_is_meant(&play)) {
         play.skeletons.images = (const char *const *)&argv[optind];

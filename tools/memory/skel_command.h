@@ -94,17 +94,6 @@ bool skel_run(const char *const *words, const char *folder, struct skel_ended *e
 /* Runs several programs, at most `jobs` at once. Starts no further one after the first failure. */
 bool skel_run_all(const char *const *const *list, size_t count, size_t jobs, const char *folder,
                   struct skel_ended *ended);
-/* The output of a program that runs. */
-struct skel_reader {
-    FILE *file; /* NULL: the program could not be started */
-    int pid;
-};
-/* Starts a program whose output the caller reads from r->file. Returns false, and prints a message,
- * on failure. The caller calls skel_read_end() in any case; it returns the program's exit status,
- * or -1 if it did not exit by itself. */
-bool skel_read_begin(struct skel_reader *r, const char *const *words);
-int skel_read_end(struct skel_reader *r);
-
 /* --- actions on recordings -------------------------------------------------------------------- */
 
 /* Writes the accesses of a run. Returns the exit code of the command. */

@@ -2,7 +2,6 @@
  * Runs compiled skeletons over a stream or a recording, as the command line asks. */
 #include "isa/memory/replay/play.h"
 
-#include "isa/memory/replay/shapes.h"
 #include "isa/memory/replay/trace_out.h"
 
 #include <errno.h>
@@ -35,7 +34,6 @@ bool play_take(struct play *p, int option, const char *value)
     case 'A': w->follow.from = strtoull(value, NULL, 10); break;
     case 'N': p->program = (unsigned)strtoul(value, NULL, 10); break;
     case 'x': p->lock = value; break;
-    case 'H': p->shapes = value; break;
     default: return false;
     }
     return true;
@@ -95,18 +93,9 @@ static int code_of(int rc, int write_error)
                                 : ACCESSES_DONE;
 }
 
-static void print_shapes(struct play *p)
-{
-    struct rt_error e = {{0}};
-    int rc = shapes_print(p->shapes, stdout, &e);
-    p->code = rc == 0 ? ACCESSES_DONE : ACCESSES_FAILED;
-    if (rc != 0)
-        (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
-}
-
 bool play_is_meant(const struct play *p)
 {
-    return p->stream != NULL || p->recording != NULL || p->shapes != NULL;
+    return p->stream != NULL || p->recording != NULL;
 }
 
 /* Returns whether an error need not be reported: a signal ended the process that started this one.
@@ -124,8 +113,6 @@ void *play_all(void *argument)
     struct play *p = argument;
     struct rt_error e = {{0}};
     (void)signal(SIGPIPE, SIG_IGN);
-    if (p->shapes != NULL)
-        return print_shapes(p), NULL;
     int rc = trace_out_open(&out, format_of(p->format), STDOUT_FILENO, p->lock, &e);
     out.program = p->program;
     const struct recording_sink sink = trace_out_sink(&out);

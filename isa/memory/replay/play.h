@@ -9,8 +9,8 @@
 #include <getopt.h>
 
 struct play {
-    const char *stream, *recording, *shapes; /* one of them is set */
-    uint64_t base;                           /* load address of the stream's image */
+    const char *stream, *recording; /* one of them is set */
+    uint64_t base;                  /* load address of the stream's image */
     struct recording_skeletons skeletons;
     struct recording_wishes wishes;
     const char *format, *lock;
@@ -25,9 +25,8 @@ struct play {
         {"last", required_argument, NULL, 'W'}, {"format", required_argument, NULL, 'F'},          \
         {"late", required_argument, NULL, 'L'}, {"follow", required_argument, NULL, 'O'},          \
         {"from", required_argument, NULL, 'A'}, {"lock", required_argument, NULL, 'x'},            \
-        {"program", required_argument, NULL, 'N'},                                                 \
     {                                                                                              \
-        "shapes", required_argument, NULL, 'H'                                                     \
+        "program", required_argument, NULL, 'N'                                                    \
     }
 
 #define PLAY_USAGE                                                                                 \
@@ -35,12 +34,11 @@ struct play {
     "       regtrace-skel --recording FILE [--first N] [--last N] [--format "                      \
     "text|lackey|count|binary] [--program N]\n"                                                    \
     "                     [--follow DESCRIPTOR [--from OFFSET] --lock FILE] [--late SKELETON] "    \
-    "SKELETON...\n"                                                                                \
-    "       regtrace-skel --shapes SKELETON\n"
+    "SKELETON...\n"
 
 /* Takes an option of this part. Returns false if it is none. */
 bool play_take(struct play *p, int option, const char *value);
-/* Returns whether the command line asks for a replay or for shapes. */
+/* Returns whether the command line asks for a replay. */
 bool play_is_meant(const struct play *p);
 /* Runs it; a function for in_thread(). `argument` is the struct play. */
 void *play_all(void *argument);

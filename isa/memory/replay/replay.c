@@ -256,7 +256,7 @@ static int add_function(struct replay *r, uint32_t number, struct replay_functio
     return 0;
 }
 
-void *replay_library(const char *path, struct rt_error *e)
+static void *load_library(const char *path, struct rt_error *e)
 {
     char *full = realpath(path, NULL); /* dlopen() searches elsewhere for a name without a slash */
     if (full == NULL) {
@@ -270,8 +270,8 @@ void *replay_library(const char *path, struct rt_error *e)
     return library;
 }
 
-int replay_functions(void *library, const char *path, const struct skeleton_function **list,
-                     unsigned *count, struct rt_error *e)
+static int find_functions(void *library, const char *path, const struct skeleton_function **list,
+                          unsigned *count, struct rt_error *e)
 {
     const struct skeleton_function *(*functions)(unsigned *);
     *(void **)&functions = dlsym(library, "skeleton_functions");
@@ -287,9 +287,9 @@ int replay_load(struct replay *r, const char *path, uint32_t first, const uint64
                 uint32_t image_count, struct rt_error *e)
 {
     unsigned count = 0;
-    void *library = replay_library(path, e);
+    void *library = load_library(path, e);
     const struct skeleton_function *list = NULL;
-    int rc = library != NULL ? replay_functions(library, path, &list, &count, e) : -ENOENT;
+    int rc = library != NULL ? find_functions(library, path, &list, &count, e) : -ENOENT;
     for (unsigned i = 0; i < count && rc == 0; i++) {
         uint64_t image = list[i].image < image_count ? images[list[i].image] : 0;
         rc = add_function(r, first + list[i].number, (struct replay_function){list[i].run, image},

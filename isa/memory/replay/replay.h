@@ -78,17 +78,9 @@ struct replay {
  * error of the sink or the source. Runs on the thread's stack; calls may be nested as deeply as the
  * program's were. */
 RT_MUST_CHECK int replay_run(struct replay *r, struct rt_error *e);
-/* Loads a skeleton that was compiled to a shared object; it stays loaded. Returns NULL on failure,
- * with the text. */
-void *replay_library(const char *path, struct rt_error *e);
-/* Finds the functions of such a library, in no order; there may be none. Returns 0, or -EINVAL with
- * the text if it is no skeleton. */
-RT_MUST_CHECK int replay_functions(void *library, const char *path,
-                                   const struct skeleton_function **list, unsigned *count,
-                                   struct rt_error *e);
-/* Loads such a skeleton, which stays loaded; the number of its first function is `first`. images[n]
- * is the load address of its image n, of `image_count` images. Returns 0, or -errno with the
- * text. */
+/* Loads a skeleton that was compiled to a shared object. It stays loaded; the number of its first
+ * function is `first`. images[n] is the load address of its image n, of `image_count` images.
+ * Returns 0, or -errno with the text. */
 RT_MUST_CHECK int replay_load(struct replay *r, const char *path, uint32_t first,
                               const uint64_t *images, uint32_t image_count, struct rt_error *e);
 

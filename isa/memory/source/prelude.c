@@ -56,40 +56,6 @@ const char *const skel_prelude[] = {
     "    return __start_skeleton_table;",
     "}",
     "#endif",
-    "/* Loops by their heads' addresses, of which parent is another (-1: none); the loop that an "
-    "access's instruction is in. */",
-    "struct skeleton_loop { u64 head; int parent; unsigned depth; };",
-    "struct skeleton_place { u64 pc; int loop; };",
-    "struct skeleton_shape { unsigned number, loop_count, place_count; const struct skeleton_loop "
-    "*loops; const struct skeleton_place *places; };",
-    "#define SHAPE(number, loops, places) static const struct skeleton_shape s_##number "
-    "__attribute__((used, aligned(8), section(\"skeleton_shape_table\"))) = {number, loops, "
-    "places, "
-    "l_##number, p_##number};",
-    "#if SKELETON_UNIT == 0",
-    "extern const struct skeleton_shape __start_skeleton_shape_table[] __attribute__((weak, "
-    "visibility(\"hidden\"))), __stop_skeleton_shape_table[] __attribute__((weak, "
-    "visibility(\"hidden\")));",
-    "const struct skeleton_shape *skeleton_shapes(unsigned *count)",
-    "{",
-    "    *count = (unsigned)(__stop_skeleton_shape_table - __start_skeleton_shape_table);",
-    "    return __start_skeleton_shape_table;",
-    "}",
-    "#endif",
-    "/* What loops' counters are called, and accesses of places, in the order of the shape. */",
-    "struct skeleton_text { unsigned number; const char *const *counters, *const *accesses; };",
-    "#define TEXT(number) static const struct skeleton_text x_##number __attribute__((used, "
-    "aligned(8), section(\"skeleton_text_table\"))) = {number, c_##number, a_##number};",
-    "#if SKELETON_UNIT == 0",
-    "extern const struct skeleton_text __start_skeleton_text_table[] __attribute__((weak, "
-    "visibility(\"hidden\"))), __stop_skeleton_text_table[] __attribute__((weak, "
-    "visibility(\"hidden\")));",
-    "const struct skeleton_text *skeleton_texts(unsigned *count)",
-    "{",
-    "    *count = (unsigned)(__stop_skeleton_text_table - __start_skeleton_text_table);",
-    "    return __start_skeleton_text_table;",
-    "}",
-    "#endif",
     "/* Functions have what is read and written next for themselves, and hand it over to whom they "
     "call. */",
     "#define BEGIN() const u8 *in = s->in; struct skeleton_access *out = s->out",

@@ -221,7 +221,7 @@ void skel_source_function(struct skel_source *s, struct function *f)
     (void)fprintf(s->out, "ENTRY(%" PRIu32 ", 0x%" PRIx64 ", \"", s->number, f->start);
     put_plain(s->out, f->name);
     (void)fprintf(s->out, "\", %" PRIu32 ")\n", s->image);
-    source_put_shape(&w, s->number);
+    source_put_shape(&w);
     (void)fputs("#endif\n", s->out);
 }
 

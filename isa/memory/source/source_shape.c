@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writes, as tables in C, a function's loops, the loop of each instruction that accesses memory,
- * and the texts of both, for the command that analyses accesses. */
+ * Writes, as comments, a function's loops, and the instructions that access memory, for the command
+ * that analyses accesses (tools/memory/stats/skel_shape_lines.h). */
 #include "isa/memory/source/source_text.h"
 
 #include <inttypes.h>
@@ -19,53 +19,45 @@ static int32_t same_head(const struct function *f, int32_t loop)
     return first;
 }
 
+static void put_number(FILE *out, int32_t n)
+{
+    if (n < 0)
+        (void)fputs(" -", out);
+    else
+        (void)fprintf(out, " %" PRIx32, (uint32_t)n);
+}
+
 static void put_loops(const struct writer *w)
 {
     const struct function *f = w->f;
-    for (uint32_t n = 0; n < f->loop_count; n++)
-        (void)fprintf(w->out, "%s{0x%" PRIx64 ", %d, %u}", n == 0 ? "" : ", ",
-                      f->blocks[f->loops[n].head].start, same_head(f, f->loops[n].parent),
-                      f->loops[n].depth);
-    (void)fputs(f->loop_count == 0 ? "{0}" : "", w->out);
-}
-
-static void put_counters(const struct writer *w)
-{
-    char name[16];
-    for (uint32_t n = 0; n < w->f->loop_count; n++) {
-        skel_counter(w->f, n, name, sizeof name);
-        (void)fprintf(w->out, "%s\"%s\"", n == 0 ? "" : ", ", name);
+    char counter[16];
+    for (uint32_t n = 0; n < f->loop_count; n++) {
+        skel_counter(f, n, counter, sizeof counter);
+        (void)fprintf(w->out, "/* loop %" PRIx64, f->blocks[f->loops[n].head].start);
+        put_number(w->out, same_head(f, f->loops[n].parent));
+        (void)fprintf(w->out, " %x %s */\n", f->loops[n].depth, counter);
     }
-    (void)fputs(w->f->loop_count == 0 ? "0" : "", w->out);
 }
 
-/* Writes the row of an instruction that accesses memory: accesses `first` to `last` - 1 are its
+/* Writes the line of an instruction that accesses memory: accesses `first` to `last` - 1 are its
  * own. */
-typedef void (*put_place)(const struct writer *w, uint32_t first, uint32_t last);
-
-static void put_loop_of(const struct writer *w, uint32_t first, uint32_t last)
+static void put_place(const struct writer *w, uint32_t first, uint32_t last)
 {
-    const struct function *f = w->f;
+    struct function *f = w->f;
     const struct access *a = &f->accesses[first];
-    (void)last;
-    (void)fprintf(w->out, "{0x%" PRIx64 ", %d}", f->instructions[a->at].at,
-                  same_head(f, f->blocks[a->block].loop));
-}
-
-static void put_texts_of(const struct writer *w, uint32_t first, uint32_t last)
-{
     char text[TEXT];
-    (void)fputc('"', w->out);
+    (void)fprintf(w->out, "/* place %" PRIx64, f->instructions[a->at].at);
+    put_number(w->out, same_head(f, f->blocks[a->block].loop));
     for (uint32_t k = first; k < last; k++) {
-        skel_access(w->f, &w->f->accesses[k], text, sizeof text);
-        (void)fprintf(w->out, "%s%s", k == first ? "" : "; ", text);
+        skel_access(f, &f->accesses[k], text, sizeof text);
+        (void)fprintf(w->out, "%s %s", k == first ? "" : ";", text);
     }
-    (void)fputc('"', w->out);
+    (void)fputs(" */\n", w->out);
 }
 
-/* Writes the rows for original blocks or for duplicates. Duplicates add nothing unless the original
- * is never reached. Returns the number of rows by now. */
-static uint32_t put_some(const struct writer *w, bool duplicates, put_place put, uint32_t count)
+/* Writes the lines for original blocks or for duplicates. Duplicates add nothing unless the
+ * original is never reached. */
+static void put_places(const struct writer *w, bool duplicates)
 {
     const struct function *f = w->f;
     for (uint32_t first = 0, last; first < f->access_count; first = last) {
@@ -74,32 +66,14 @@ static uint32_t put_some(const struct writer *w, bool duplicates, put_place put,
         while (last < f->access_count && f->accesses[last].at == a->at &&
                f->accesses[last].block == a->block)
             last++;
-        if ((f->blocks[a->block].copy != 0) != duplicates)
-            continue;
-        (void)fputs(count++ == 0 ? "" : ", ", w->out);
-        put(w, first, last);
+        if ((f->blocks[a->block].copy != 0) == duplicates)
+            put_place(w, first, last);
     }
-    return count;
 }
 
-static uint32_t put_places(const struct writer *w, put_place put, const char *none)
+void source_put_shape(const struct writer *w)
 {
-    uint32_t count = put_some(w, true, put, put_some(w, false, put, 0));
-    (void)fputs(count == 0 ? none : "", w->out);
-    return count;
-}
-
-void source_put_shape(const struct writer *w, uint32_t number)
-{
-    (void)fprintf(w->out, "static const struct skeleton_loop l_%" PRIu32 "[] = {", number);
     put_loops(w);
-    (void)fprintf(w->out, "};\nstatic const struct skeleton_place p_%" PRIu32 "[] = {", number);
-    uint32_t count = put_places(w, put_loop_of, "{0}");
-    (void)fprintf(w->out, "};\nSHAPE(%" PRIu32 ", %" PRIu32 ", %" PRIu32 ")\n", number,
-                  w->f->loop_count, count);
-    (void)fprintf(w->out, "static const char *const c_%" PRIu32 "[] = {", number);
-    put_counters(w);
-    (void)fprintf(w->out, "};\nstatic const char *const a_%" PRIu32 "[] = {", number);
-    (void)put_places(w, put_texts_of, "0");
-    (void)fprintf(w->out, "};\nTEXT(%" PRIu32 ")\n", number);
+    put_places(w, false);
+    put_places(w, true);
 }

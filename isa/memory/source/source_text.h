@@ -29,6 +29,6 @@ void source_put_operation(struct writer *w, const struct value *x);
 void source_put_condition(struct writer *w, uint32_t v);
 /* Writes tables of the function's loops and accesses. `number`: the function's number in the
  * skeleton. */
-void source_put_shape(const struct writer *w, uint32_t number);
+void source_put_shape(const struct writer *w);
 
 #endif

@@ -4,6 +4,8 @@
 # and addr2line. An existing file stays, and a failure leaves no file.
 . "$(dirname "$0")/../../lib.sh"
 cd "$T" || exit 1
+# shellcheck source=t/tools/memory/older.inc
+. "$here/older.inc"
 needs memory
 mkdir "$T/tmp" && export TMPDIR=$T/tmp
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
@@ -31,8 +33,7 @@ else
     "$PYTHON" "$here/skel_hdf5.py" a.h5 fewer ./program </dev/null >/dev/null 2>&1
     isnt $? 0 "fewer records would be seen"
     # Skeletons of older versions have no expressions.
-    cp -r run older
-    sed -i '/^TEXT(/d; /^static const char \*const [ac]_/d; s/skeleton_texts/other_texts/' older/memory/*.c
+    older_run 0
     hdf5 -thread 0 -o older.h5 older
     is "$status $err $("$PYTHON" -c 'import h5py; f = h5py.File("older.h5"); print(len(f["places"]) > 20, set(f["places"]["expression"]), set(f["loops"]["counter"]))')" \
         "0  True {b''} {b''}" "older runs are without expressions"

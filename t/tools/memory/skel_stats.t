@@ -4,6 +4,8 @@
 # with numbers known by hand. Also expressions without the program, and failures.
 . "$(dirname "$0")/../../lib.sh"
 cd "$T" || exit 1
+# shellcheck source=t/tools/memory/older.inc
+. "$here/older.inc"
 needs memory
 mkdir "$T/tmp" && export TMPDIR=$T/tmp
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
@@ -183,10 +185,14 @@ mv program elsewhere
 stats -format csv -window 0 run
 is "$status" 0 "without the program"
 like "$out" '^access,.*,strided,.*,,R,8,R 8 rdi.1 \+ 32\*I,1000,' "its accesses are expressions all the same"
-cp -r run older
-sed -i '/^TEXT(/d; /^static const char \*const [ac]_/d; s/skeleton_texts/other_texts/' older/memory/*.c
+whole=$out
+older_run 1
 stats -format csv -window 0 older
-is "$status" 0 "a run of an older version"
+is "$status $out" "0 $whole" "a run of an older version: the same"
+rm -r older
+older_run 0
+stats -format csv -window 0 older
+is "$status" 0 "a run of a still older version"
 like "$out" '^access,.*,strided,.*,,R,8,,1000,' "is without them"
 mv elsewhere program
 

@@ -22,7 +22,7 @@ struct skel_recording {
 struct skel_built {
     char name[sizeof((struct memory_head *)0)->late]; /* file name of the skeleton's C */
     char path[PATH_MAX + 32]; /* shared object; "": no function is entered */
-    uint32_t *functions;      /* numbers of the functions in it */
+    uint32_t *functions;      /* numbers of the functions in it, in order */
     size_t count;
     bool failed; /* a message was printed */
 };

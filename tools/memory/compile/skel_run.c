@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Runs programs for `regtrace skel` to their end: compilers, and regtrace-skel --shapes. */
+ * Runs compilers for `regtrace skel` to their end. */
 #include "tools/json.h"
 #include "tools/output.h"
 #include "tools/memory/skel_command.h"
@@ -139,29 +139,4 @@ bool skel_run_all(const char *const *const *list, size_t count, size_t jobs, con
 bool skel_run(const char *const *words, const char *folder, struct skel_ended *ended)
 {
     return skel_run_all(&words, 1, 1, folder, ended);
-}
-
-bool skel_read_begin(struct skel_reader *r, const char *const *words)
-{
-    int ends[2];
-    *r = (struct skel_reader){.pid = -1};
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        message_error("skel", "no pipe can be made: %s", strerror(errno));
-        return false;
-    }
-    r->pid = start(ends[1], -1, NULL);
-    if (r->pid == 0)
-        become(words);
-    (void)close(ends[1]);
-    r->file = fdopen(ends[0], "re");
-    if (r->file == NULL)
-        (void)close(ends[0]);
-    return r->pid > 0 && r->file != NULL;
-}
-
-int skel_read_end(struct skel_reader *r)
-{
-    if (r->file != NULL)
-        (void)fclose(r->file);
-    return wait_for(r->pid);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads the shapes of skeletons from the lines that regtrace-skel --shapes prints
- * (isa/memory/replay/shapes.h). */
+ * Reads the shapes of skeletons from their texts (skel_shape_lines.h). */
 #include "tools/memory/stats/skel_shapes.h"
 
 #include "tools/addresses.h"
 #include "tools/json.h"
+#include "tools/memory/stats/skel_shape_lines.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -250,9 +250,8 @@ static bool take_place(struct shape_reading *r, char *text)
     return take_loop_number(r, &end, &p.loop) && add_place(r->shapes, address, &p, end);
 }
 
-static bool take_line(struct shape_reading *r, char *line)
+static bool understand(struct shape_reading *r, char *line)
 {
-    line[strcspn(line, "\n")] = '\0';
     if (strncmp(line, "function ", 9) == 0)
         return take_function(r, line + 9);
     if (strncmp(line, "loop ", 5) == 0)
@@ -274,21 +273,41 @@ static void say_not_understood(const struct shape_reading *r, const char *line)
     free(plain);
 }
 
-static bool read_one(struct shape_reading *r, const char *path)
+static bool take_line(void *context, char *line)
 {
-    const char *const words[] = {r->folder->program, "--shapes", path, NULL};
-    struct skel_reader in;
-    char *line = NULL;
-    size_t room = 0;
-    bool good = skel_read_begin(&in, words);
-    while (good && getline(&line, &room, in.file) > 0)
-        if (!take_line(r, line)) {
-            say_not_understood(r, line);
-            good = false;
-        }
-    free(line);
+    if (understand(context, line))
+        return true;
+    say_not_understood(context, line);
+    return false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool is_compiled(const struct skel_built *b, uint32_t number)
+{
+    return bsearch(&number, b->functions, b->count, sizeof number, by_number) != NULL;
+}
+
+/* Reads the functions of a skeleton that were compiled, which are those that were entered. The last
+ * comes first: rows have that order in what earlier versions wrote. */
+static bool read_one(struct shape_reading *r, const struct skel_built *b)
+{
+    char path[PATH_MAX + 64];
+    struct skel_text t;
+    (void)snprintf(path, sizeof path, "%s/%s", r->folder->builds.folder, b->name);
+    bool good = skel_text_read(&t, path);
+    if (!good)
+        message_error("skel", "no skeleton: %s: %s", path, strerror(errno));
+    for (size_t k = t.count; good && k-- > 0;)
+        if (is_compiled(b, t.functions[k].number))
+            good = skel_shape_lines(&t, &t.functions[k], take_line, r);
     free(r->loops);
-    return skel_read_end(&in) == 0 && good;
+    skel_text_free(&t);
+    return good;
 }
 
 static bool is_late(const char *skeleton)
@@ -315,7 +334,7 @@ bool skel_shapes_read(struct skel_shapes *s, const struct skel_folder *f)
             struct shape_reading r = {.shapes = s, .folder = f, .skeleton = b->name};
             r.whose = late != 0 ? who_names(f, b->name) : NULL;
             if (b->path[0] != '\0' && is_late(b->name) == (late != 0) &&
-                (late == 0 || r.whose != NULL) && !read_one(&r, b->path))
+                (late == 0 || r.whose != NULL) && !read_one(&r, b))
                 return false;
         }
     return true;
