@@ -56,6 +56,8 @@ rt_count=0 rt_failed=0 rt_planned='' rt_finished=0 rt_pids=()
 # The limits in seconds below end a test that hangs. They do not decide whether a test passes. This
 # factor multiplies them, for busy machines.
 rt_patience=${REGTRACE_TEST_PATIENCE:-10}
+# On a busy machine a writer may need more than the default of 5 s.
+export REGTRACE_EXIT_WAIT=60
 
 rt_cleanup() {
     local rc=$?

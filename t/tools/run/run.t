@@ -179,9 +179,9 @@ END
 cc -o lasts lasts.c
 cat >hold.sh <<'END'
 # Stops the writer of folder $1 before it has made its file. The process ends after this launcher,
-# and the writer ends after the process.
+# and the writer ends after the process, which does not wait for it.
 rm -f over
-UNTIL=over ./lasts >/dev/null 2>&1 &
+UNTIL=over REGTRACE_EXIT_WAIT=0 ./lasts >/dev/null 2>&1 &
 lasts=$!
 until [ "$(cat "$1"/.regtrace/*.entry 2>/dev/null | grep -cE '^state=(waiting|open)')" = 1 ]; do sleep 0.01; done
 writer=$(grep -lE '^state=(waiting|open)' "$1"/.regtrace/*.entry | xargs sed -n 's/^writer_pid=//p')
