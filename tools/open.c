@@ -5,21 +5,10 @@
 #include "tools/open.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
-
-bool tool_process_alive(const struct rt_rank_info *info)
-{
-    struct utsname u;
-    if (uname(&u) != 0 || info->host == NULL || strcmp(u.nodename, info->host) != 0 ||
-        info->pid == 0)
-        return false;
-    return kill((pid_t)info->pid, 0) == 0 || errno == EPERM;
-}
 
 enum progress_of_file { FILE_DONE, FILE_CLOSING, FILE_GROWING, FILE_LEFT };
 
@@ -33,7 +22,7 @@ static enum progress_of_file look(const struct rt_run *run, size_t i)
         return FILE_LEFT;
     const struct rt_rank_info *info = rt_rank_info(rank);
     if (info->state == RT_FILE_LIVE)
-        result = tool_process_alive(info) ? FILE_GROWING : FILE_CLOSING;
+        result = info->process_lives ? FILE_GROWING : FILE_CLOSING;
     else if (info->state == RT_FILE_ABANDONED)
         result = FILE_LEFT;
     rt_rank_close(rank);

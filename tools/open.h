@@ -17,7 +17,4 @@ struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wai
  * the others. */
 int64_t tool_run_origin(const struct rt_run *run, size_t *unread, struct rt_error *e);
 
-/* Returns true if the traced process of this file still runs, on this host. */
-bool tool_process_alive(const struct rt_rank_info *info);
-
 #endif

@@ -117,6 +117,15 @@ static enum rt_file_state state_of(const struct reader_info *i)
     return claim_writer_lives(&c, host, boot_id) == 0 ? RT_FILE_ABANDONED : RT_FILE_LIVE;
 }
 
+/* The pid alone may be another process's by now. */
+static bool process_lives(const struct reader_info *i)
+{
+    char host[65], boot_id[40];
+    claim_this_host(host, boot_id);
+    return strcmp(i->host, host) == 0 && strcmp(i->boot_id, boot_id) == 0 &&
+           i->pid_start_time != 0 && identity_start_time(i->pid) == i->pid_start_time;
+}
+
 static void fill_info(struct rt_rank *r)
 {
     const struct reader_info *i = &r->raw;
@@ -133,6 +142,7 @@ static void fill_info(struct rt_rank *r)
         .is_main = is_main,
         .world = world != NULL ? (uint32_t)strtoul(world, NULL, 10) : 0,
         .pid = i->pid,
+        .process_lives = process_lives(i),
         .state = state_of(i),
         .host = i->host,
         .program = i->program,
