@@ -212,4 +212,40 @@ bash -c 'LD_PRELOAD=$1 REGTRACE_DIR=$2 ./killed; rm -rf "$2"' - "$LIBREGTRACE" "
 streams_gone() { ls "$REGTRACE_SHM" | cmp - before; }
 wait_for 10 streams_gone
 ok $? 'a folder that was removed leaves no stream behind' || diag "$(ls -l "$REGTRACE_SHM")"
+
+# A killed process that nobody has waited for has a pid, but lives no more. Its writer is held.
+cat >dead.py <<'END'
+import os, signal, subprocess, sys, time
+program = subprocess.Popen(["./p"])
+writer = None
+while writer is None:
+    time.sleep(0.02)
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = open("/proc/%s/cmdline" % pid).read().split("\0")
+        except OSError:
+            continue
+        if words[0].endswith("regtrace-writer") and os.environ["REGTRACE_DIR"] in words:
+            writer = int(pid)
+state = lambda: subprocess.run([sys.argv[1], "report", "--json", "-wait", "0", os.environ["REGTRACE_DIR"]], capture_output=True, text=True,
+                               env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}).stdout
+while '"state": "live"' not in state():
+    time.sleep(0.02)
+os.kill(writer, signal.SIGSTOP)
+program.kill()
+while open("/proc/%d/stat" % program.pid).read().rsplit(")", 1)[1].split()[0] != "Z":
+    time.sleep(0.02)
+print([line.strip() for line in state().splitlines() if '"state"' in line])
+os.kill(writer, signal.SIGCONT)
+program.wait()
+END
+rm -f killed
+if [ "$PYTHON_ANY" != no ]; then
+    run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_EXCLUDE='python.*' REGTRACE_CONTROL=start:pcontrol:solve,stop:pcontrol:solved REGTRACE_DIR="$T/dead" \
+        "$PYTHON_ANY" dead.py "$REGTRACE"
+    is "$out" "['\"state\": \"closing\",']" 'a dead process that nobody has waited for does not live' || diag "$err"
+    wait_for 30 bash -c "'$REGTRACE' report --json -wait 0 '$T/dead' | grep -q '\"state\": \"closed\"'"
+else
+    skip 'a dead process that nobody has waited for' 'no Python'
+fi
 done_testing
