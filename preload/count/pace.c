@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Measures what samples take of a thread's processor time. On a busy machine the thread may lose the
- * processor within a sample: that time is not the sample's. */
+ * Measures what samples take of a thread's processor time. On a busy machine the thread may lose
+ * the processor within a sample: that time is not the sample's. */
 #include "preload/count/pace.h"
 
 #include "base/clock.h"

@@ -34,7 +34,8 @@ RT_MUST_CHECK int wait_states_open(struct wait_states **waits, const struct stre
                                    const struct comms *comms,
                                    void (*told)(void *context, const struct wait_state *w),
                                    void *context, struct rt_error *e);
-/* Take every record, and every message once it is found. wait_states_take() returns 0 or -ENOMEM. */
+/* Take every record, and every message once it is found. wait_states_take() returns 0 or
+ * -ENOMEM. */
 RT_MUST_CHECK int wait_states_take(struct wait_states *w, const struct stream_record *r,
                                    struct rt_error *e);
 void wait_states_message(struct wait_states *w, const struct message *m);
