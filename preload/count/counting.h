@@ -5,7 +5,7 @@
 #define REGTRACE_PRELOAD_COUNT_COUNTING_H
 
 #include "preload/internal.h"
-#include "preload/libc/waits.h"
+#include "preload/waits/waits.h"
 
 /* The constructor sets these. Threads may be stepped by the trap flag: SIGTRAP is ours. Kernel
  * counters interrupt threads: SIGIO may be ours. */

@@ -5,7 +5,7 @@
 #define REGTRACE_PRELOAD_LIBC_INTERPOSE_H
 
 #include "preload/preload.h"
-#include "preload/libc/waits.h"
+#include "preload/waits/waits.h"
 
 #include "base/error.h"
 

@@ -5,7 +5,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
-#include "preload/libc/wait_calls.h"
+#include "preload/waits/wait_calls.h"
 
 #include "base/sys.h"
 

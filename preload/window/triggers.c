@@ -8,7 +8,7 @@
 #include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
 #include "preload/window/parts.h"
-#include "preload/libc/waits.h"
+#include "preload/waits/waits.h"
 
 #include "base/identity.h"
 #include "base/log.h"

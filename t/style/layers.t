@@ -30,9 +30,9 @@ writer/repair:writer/file writer/repair:writer/read
 preload:preload/count preload:preload/libc preload:preload/memory preload:preload/patch
 preload:preload/stack preload:preload/values preload:preload/window
 preload/count:preload/libc preload/count:preload/memory preload/count:preload/patch
-preload/count:preload/stack preload/count:preload/values
+preload/count:preload/stack preload/count:preload/values preload/count:preload/waits
 preload/libc:preload/count preload/libc:preload/memory preload/libc:preload/patch
-preload/libc:preload/values preload/libc:preload/window
+preload/libc:preload/values preload/libc:preload/waits preload/libc:preload/window
 preload/memory:preload/count preload/memory:preload/libc preload/memory:preload/patch
 preload/patch:preload/count preload/patch:preload/libc preload/patch:preload/memory
 preload/patch:preload/stack preload/patch:preload/values
@@ -40,7 +40,8 @@ preload/stack:preload/count preload/stack:preload/memory preload/stack:preload/v
 preload/values:preload/count preload/values:preload/libc preload/values:preload/patch
 preload/values:preload/stack
 preload/window:preload/count preload/window:preload/libc preload/window:preload/memory
-preload/window:preload/patch preload/window:preload/values
+preload/window:preload/patch preload/window:preload/values preload/window:preload/waits
+preload/waits:preload/count preload/waits:preload/libc preload/waits:preload/memory
 tools:tools/streams tools/messages:tools/streams
 tools/channels:tools/messages tools/channels:tools/streams tools/channels/mpi:tools/streams
 tools/paraver:tools/channels tools/paraver:tools/messages tools/paraver:tools/streams

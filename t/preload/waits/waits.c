@@ -73,7 +73,7 @@ static int fails(long rc, int wanted)
     return rc == -1 && errno == wanted ? 0 : rc == -1 ? errno : -1;
 }
 
-#include "t/preload/libc/waits_timed.inc"
+#include "t/preload/waits/waits_timed.inc"
 
 /* --- calls that another thread ends ----------------------------------------------------------- */
 
@@ -125,7 +125,7 @@ static void on_signal(int signo)
     (void)signo;
 }
 
-#include "t/preload/libc/waits_woken.inc"
+#include "t/preload/waits/waits_woken.inc"
 
 /* --- all calls -------------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@ waits_calls 'stepped' 60 1 -control "$TIMEOUTS" -pmu step
 some=()
 waits_handlers 'handlers' 60 5 200us
 for chains in "$TIMEOUTS" 'start:timeout:300us,stop:timeout:300us,repeat'; do
-    same "alternate stacks, $chains" REGTRACE_CONTROL="$chains" "$P/libc/waits_stack"
+    same "alternate stacks, $chains" REGTRACE_CONTROL="$chains" "$P/waits/waits_stack"
 done
 if [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] && [ "$(uname -m)" = x86_64 ]; then
     waits_calls 'bcast, values' 60 1 -control "$BCAST" -values vp-addr -values-sample cpu:1ms

@@ -3,7 +3,7 @@
  * kernel forgets the remaining time, so their wrappers note when the call began. When a signal
  * interrupts nanosleep() and similar functions, the kernel writes the remaining time, although we
  * continue the call. Their wrappers hide that from the program. */
-#include "preload/libc/wait_calls.h"
+#include "preload/waits/wait_calls.h"
 
 #include "base/clock.h"
 #include "preload/libc/interpose.h"

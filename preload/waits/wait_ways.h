@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The system call that a signal has interrupted, and how waits.c continues it (wait_ways.c). */
-#ifndef REGTRACE_PRELOAD_LIBC_WAIT_WAYS_H
-#define REGTRACE_PRELOAD_LIBC_WAIT_WAYS_H
+#ifndef REGTRACE_PRELOAD_WAITS_WAIT_WAYS_H
+#define REGTRACE_PRELOAD_WAITS_WAIT_WAYS_H
 
-#include "preload/libc/waits.h"
+#include "preload/waits/waits.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Start times of system calls whose timeout the kernel forgets when a signal interrupts them
  * (wait_calls.c). waits.c continues these calls. */
-#ifndef REGTRACE_PRELOAD_LIBC_WAIT_CALLS_H
-#define REGTRACE_PRELOAD_LIBC_WAIT_CALLS_H
+#ifndef REGTRACE_PRELOAD_WAITS_WAIT_CALLS_H
+#define REGTRACE_PRELOAD_WAITS_WAIT_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

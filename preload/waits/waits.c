@@ -20,7 +20,7 @@
  *
  * If a handler of the program runs between the interruption and the continuation, the call ends
  * with EINTR, as it would without us: waits_program_comes(). */
-#include "preload/libc/waits.h"
+#include "preload/waits/waits.h"
 
 #include "base/clock.h"
 #include "base/sys.h"
@@ -28,9 +28,9 @@
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory_frames.h"
 #include "preload/valgrind.h"
-#include "preload/libc/wait_calls.h"
-#include "preload/libc/wait_transfers.h"
-#include "preload/libc/wait_ways.h"
+#include "preload/waits/wait_calls.h"
+#include "preload/waits/wait_transfers.h"
+#include "preload/waits/wait_ways.h"
 
 #include <errno.h>
 #include <poll.h>

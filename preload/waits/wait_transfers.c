@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Continues transfers of data that our signals cut short. See wait_transfers.h. */
-#include "preload/libc/wait_transfers.h"
+#include "preload/waits/wait_transfers.h"
 
 #if defined(__x86_64__)
 
 #include "base/sys.h"
 #include "preload/preload.h"
-#include "preload/libc/wait_ways.h"
+#include "preload/waits/wait_ways.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Shared by t/preload/libc/waits.t and waits_long.t: runs t/preload/libc/waits under windows. Source
+# Shared by t/preload/waits/waits.t and waits_long.t: runs t/preload/waits/waits under windows. Source
 # it after lib.sh.
 
-W=$REGTRACE_BUILD/t/preload/libc/waits
+W=$REGTRACE_BUILD/t/preload/waits/waits
 TIMEOUTS='start:timeout:2ms,stop:timeout:2ms,repeat'
 BCAST='start:timeout:2ms:bcast,stop:timeout:2ms:bcast,repeat'
 ASKED='start:interactive,stop:interactive,repeat'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Continues the system calls that our signals interrupt, so that the program does not notice. */
-#ifndef REGTRACE_PRELOAD_LIBC_WAITS_H
-#define REGTRACE_PRELOAD_LIBC_WAITS_H
+#ifndef REGTRACE_PRELOAD_WAITS_WAITS_H
+#define REGTRACE_PRELOAD_WAITS_WAITS_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -2,10 +2,10 @@
  * System calls that move data and that a signal cut short: a write of 1 MiB to a pipe then returns
  * what it has written, and no EINTR. waits.c continues them, so that the program gets the whole
  * count. */
-#ifndef REGTRACE_PRELOAD_LIBC_WAIT_TRANSFERS_H
-#define REGTRACE_PRELOAD_LIBC_WAIT_TRANSFERS_H
+#ifndef REGTRACE_PRELOAD_WAITS_WAIT_TRANSFERS_H
+#define REGTRACE_PRELOAD_WAITS_WAIT_TRANSFERS_H
 
-#include "preload/libc/waits.h"
+#include "preload/waits/waits.h"
 
 #include <stdbool.h>
 #include <ucontext.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds out which system call a signal has interrupted, and how to continue it. */
-#include "preload/libc/wait_ways.h"
+#include "preload/waits/wait_ways.h"
 
 #if defined(__x86_64__)
 
 #include "base/sys.h"
 #include "preload/internal.h"
-#include "preload/libc/wait_calls.h"
+#include "preload/waits/wait_calls.h"
 
 #include <errno.h>
 #include <sys/socket.h>
