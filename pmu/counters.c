@@ -53,7 +53,7 @@ int pmu_counters_parse(const char *text, struct pmu_counter_set *set, struct rt_
                                        : "is one too many");
         at += n + (at[n] == ',');
         if (at[-1] == ',' && *at == '\0')
-            return bad(err, text, "", 0, "stands behind the last comma");
+            return bad(err, text, "", 0, "stands after the last comma");
     }
     return 0;
 }

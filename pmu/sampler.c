@@ -104,7 +104,7 @@ int pmu_sample_read(const char *text, struct pmu_sample_spec *spec, struct rt_er
         return 0;
     size_t end = read_where(text, spec);
     if (end == strlen(text) && is_no_place(text))
-        return bad(err, text, "the word behind the period is none of windows, gaps and always");
+        return bad(err, text, "the word after the period is none of windows, gaps and always");
     /* The event's name may contain colons (libpfm4). */
     const char *colon = memrchr(text, ':', end);
     size_t n = colon != NULL ? (size_t)(colon - text) : 0;

@@ -424,9 +424,8 @@ enum pmu_trap pmu_step_go_on(struct pmu_thread *t, void *context)
 /* Returns whether a system call that did not trap by itself executed before this trap. */
 static bool has_called(const struct pmu_step *s, const ucontext_t *uc)
 {
-    uintptr_t behind = s->at + s->length;
-    return s->under_way == 2 &&
-           (step_reg(uc, REG_RIP) == behind || step_reg(uc, REG_RCX) == behind);
+    uintptr_t after = s->at + s->length;
+    return s->under_way == 2 && (step_reg(uc, REG_RIP) == after || step_reg(uc, REG_RCX) == after);
 }
 
 bool pmu_step_is_on(const struct pmu_thread *t, const void *context)

@@ -47,7 +47,7 @@ static int unknown_command(const char *word)
     const char *nearest = nearest_command(word);
     if (word[0] == '-')
         message_error("",
-                      "\"%s\" stands before a subcommand: options come behind it (regtrace help "
+                      "\"%s\" stands before a subcommand: options come after it (regtrace help "
                       "lists all)",
                       word);
     else if (text_is_near(word, nearest))

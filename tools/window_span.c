@@ -31,7 +31,7 @@ int window_span_parse(struct window_span *s, const char *text, struct rt_error *
         rc = ordinal_parse(dash + 1, strlen(dash + 1), span.first, &span.last);
     if (rc != 0) {
         rt_error_set(e,
-                     "\"%s\" is no span of windows: an ordinal (from 0) or N-M, N not behind M, is "
+                     "\"%s\" is no span of windows: an ordinal (from 0) or N-M, N not after M, is "
                      "legal, for example 4 or 4-9",
                      text);
         return rc;

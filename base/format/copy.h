@@ -50,7 +50,7 @@ struct copy_function {
 #define COPY_LATE_BEGIN 1 /* for mid-function entries after a call */
 
 enum copy_fixup_kind {
-    /* 32-bit distance from the instruction's end, `behind` bytes after the fixup, to address
+    /* 32-bit distance from the instruction's end, `after` bytes after the fixup, to address
      * `target` of the image. */
     COPY_IMAGE,
     COPY_THREAD, /* 32-bit offset of the slot `target` (enum copy_slot) from fs */
@@ -87,7 +87,7 @@ enum copy_slot {
 
 struct copy_fixup {
     uint64_t target, at;
-    uint32_t kind, behind;
+    uint32_t kind, after;
 };
 
 /* Tokens in a recording between functions: isa/memory/replay/recording_format.h. */

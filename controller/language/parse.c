@@ -133,7 +133,7 @@ static int unknown_piece(struct parser *parser, struct span name)
                           legal);
     if (is_alarm_token(name))
         return parse_fail(parser, name.at,
-                          "'%.*s' belongs to an alarm: write ':%.*s' behind it instead of ','",
+                          "'%.*s' belongs to an alarm: write ':%.*s' after it instead of ','",
                           (int)name.length, name.at, (int)name.length, name.at);
     if (name.length > 6 && name_equals((struct span){name.at, 6}, "repeat"))
         return parse_fail(parser, name.at,
@@ -160,7 +160,7 @@ static int unknown_type(struct parser *parser, const struct piece *piece)
     const struct span event = piece->fields[0];
     if (piece->count < 2 || piece->fields[1].length == 0)
         return parse_fail(parser, piece->count < 2 ? event.at + event.length : piece->fields[1].at,
-                          "expected an alarm type behind '%.*s:', found nothing; legal here: %s",
+                          "expected an alarm type after '%.*s:', found nothing; legal here: %s",
                           (int)event.length, event.at, legal);
     const struct span type = piece->fields[1];
     const char *nearest = name_nearest(type, type_names);

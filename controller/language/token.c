@@ -118,7 +118,7 @@ static int unknown_token(struct parser *parser, struct span field, const struct 
     struct span rest;
     if (field.length == 0)
         return parse_fail(parser, field.at,
-                          "expected a token behind ':', found nothing; legal here: %s", legal);
+                          "expected a token after ':', found nothing; legal here: %s", legal);
     if (has_prefix(field, "repeat", &rest))
         return parse_fail(parser, field.at,
                           "'repeat' belongs to the chain: write ',repeat' instead of ':repeat'");

@@ -30,7 +30,7 @@ static int unquote(struct parser *parser, struct span field, struct span *value,
         return parse_fail(parser, quote, "a quote must stand around the whole value");
     const char *second = memchr(quote + 1, '"', field.length - 1);
     if (second != close)
-        return parse_fail(parser, second + 1, "text behind the closing quote");
+        return parse_fail(parser, second + 1, "text after the closing quote");
     *value = (struct span){field.at + 1, field.length - 2};
     *quoted = true;
     return value->length == 0 ? parse_fail(parser, field.at, "the quotes are empty") : 0;
@@ -80,7 +80,7 @@ static int value_address(struct parser *parser, struct span value, struct ctl_al
     if (plus == value.at)
         return parse_fail(parser, value.at,
                           "expected the name of an image or symbol before '+', found nothing");
-    int status = parse_integer(parser, offset, "the offset behind '+'", &alarm->number);
+    int status = parse_integer(parser, offset, "the offset after '+'", &alarm->number);
     if (status != 0)
         return status;
     alarm->value_kind = CTL_VALUE_NAME_OFFSET;

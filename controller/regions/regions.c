@@ -195,13 +195,13 @@ static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
             line->count);
     if (line->count == 5)
         return line_fail(line, line->text.at + line->text.length, err,
-                         "found 5 fields, the weight is missing: write it behind a comma, such as "
+                         "found 5 fields, the weight is missing: write it after a comma, such as "
                          ",0.25, or a comma alone for a region that stands for itself");
     if (line->count > 6)
         return line_fail(
             line, line->fields[6].at, err,
             "found %u fields; comment,thread-id,region-id,start-icount,end-icount,weight are 6: "
-            "remove the comma behind the weight and what follows it, or use -pcregions:in for "
+            "remove the comma after the weight and what follows it, or use -pcregions:in for "
             "LoopPoint's 16 fields",
             line->count);
     int status = region_tid(line, 1, &p.tid, err);
@@ -213,7 +213,7 @@ static int keep_pinpoint(struct pinpoints *all, const struct region_line *line,
         return status;
     if (p.end <= p.start)
         return line_fail(line, line->fields[4].at, err,
-                         "end-icount %llu is not behind start-icount %llu",
+                         "end-icount %llu is not after start-icount %llu",
                          (unsigned long long)p.end, (unsigned long long)p.start);
     p.id = line->fields[2];
     p.weight = line->fields[5];

@@ -154,7 +154,7 @@ static void analyse(struct server *s, const struct copy_question *q, enum skel_p
     uint64_t call = q->kind == COPY_ASK_BEHIND ? call_before(o->code, q->address) : 0;
     /* COPY_ASK_AT: a thread is there, so there is code */
     k->meant = q->kind != COPY_ASK_BEHIND || call != 0;
-    k->reason = "it is behind no call";
+    k->reason = "no call stands before it";
     if (!k->meant)
         return;
     arena_empty(&s->arena);

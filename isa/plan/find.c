@@ -103,16 +103,16 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
 }
 
 /* Adds places where these bytes are, whether or not an instruction begins there. A place lies
- * `behind` bytes before the bytes found. */
-static bool add_matches(const struct image *m, const void *bytes, size_t n, unsigned behind,
+ * `after` bytes before the bytes found. */
+static bool add_matches(const struct image *m, const void *bytes, size_t n, unsigned after,
                         struct address_list *places)
 {
     for (size_t k = 0; k < m->segment_count; k++) {
         const struct image_segment *s = &m->segments[k];
         const uint8_t *at = s->bytes, *end = s->bytes + s->size;
         for (; s->code && (at = memmem(at, (size_t)(end - at), bytes, n)) != NULL; at++)
-            if ((uint64_t)(at - s->bytes) >= behind &&
-                !code_append(places, s->address + (uint64_t)(at - s->bytes) - behind))
+            if ((uint64_t)(at - s->bytes) >= after &&
+                !code_append(places, s->address + (uint64_t)(at - s->bytes) - after))
                 return false;
     }
     return true;
@@ -121,7 +121,7 @@ static bool add_matches(const struct image *m, const void *bytes, size_t n, unsi
 bool request_places(const struct request *q, const struct image *m, struct address_list *places)
 {
     size_t before = places->count;
-    uint64_t behind = q->kind == REQUEST_SYMBOL ? q->number : 0;
+    uint64_t after = q->kind == REQUEST_SYMBOL ? q->number : 0;
     switch (q->kind) {
     case REQUEST_ADDRESS: return code_append(places, q->number);
     case REQUEST_OFFSET: return code_append(places, q->number + m->base);
@@ -142,7 +142,7 @@ bool request_places(const struct request *q, const struct image *m, struct addre
             image_name_match(s, q->name) == NAME_NO)
             continue;
         if ((s->type == STT_GNU_IFUNC && q->kind == REQUEST_ENTER) ||
-            !code_append(places, s->address + behind))
+            !code_append(places, s->address + after))
             return false; /* only the resolver's code shows which functions it chooses from */
     }
     return places->count != before || strcmp(q->name, "main") != 0;
@@ -207,8 +207,8 @@ static void add_found_calls(struct plan *p, const struct request *q, plan_wants_
     }
 }
 
-void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
-                           const void *context)
+void plan_add_after_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
+                          const void *context)
 {
     const struct code *c = p->code;
     struct instruction i;
@@ -237,7 +237,7 @@ static void add_returns(struct plan *p, const struct request *q)
             image_name_match(&m->symbols[k], q->name) != NAME_NO)
             p->no_memory = !code_append(&p->callees, m->symbols[k].address);
     code_sort(&p->callees);
-    plan_add_behind_calls(p, q, calls_wanted, NULL);
+    plan_add_after_calls(p, q, calls_wanted, NULL);
 }
 
 void plan_find_named(struct plan *p, const struct request *q)

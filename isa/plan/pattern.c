@@ -129,6 +129,6 @@ void pattern_returns(struct plan *p, const struct request *q)
     if (!names.all)
         find_own(p, q, &names);
     find_stubs(p, q, &names);
-    plan_add_behind_calls(p, q, calls_one, &names);
+    plan_add_after_calls(p, q, calls_one, &names);
     free(names.at);
 }

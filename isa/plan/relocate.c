@@ -8,14 +8,14 @@ static void put(struct relocated *r, const uint8_t *bytes, size_t n)
     r->bytes += (unsigned)n;
 }
 
-/* Appends a 32-bit distance to target; `behind` more bytes of the instruction follow it. */
-static void put_distance(struct relocated *r, uint64_t target, unsigned behind)
+/* Appends a 32-bit distance to target; `after` more bytes of the instruction follow it. */
+static void put_distance(struct relocated *r, uint64_t target, unsigned after)
 {
     static const uint8_t zeros[4];
     r->fixups[r->fixup_count++] = (struct isa_fixup){
         .target = target,
         .at = (uint8_t)r->bytes,
-        .end = (uint8_t)(r->bytes + 4 + behind),
+        .end = (uint8_t)(r->bytes + 4 + after),
     };
     put(r, zeros, sizeof zeros);
 }

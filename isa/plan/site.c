@@ -194,9 +194,9 @@ void plan_add_site(struct plan *p, uint64_t address, uint8_t flags)
     if (!code_is_sure(c, address)) {
         why = why_not(c, address);
     } else {
-        const uint8_t *behind = code_at(c, address + 4);
-        if (is_endbr64(c, address) && behind != NULL && code_is_sure(c, address + 4) &&
-            (*behind & (CODE_TARGET | CODE_ENTRY)) == 0) {
+        const uint8_t *after = code_at(c, address + 4);
+        if (is_endbr64(c, address) && after != NULL && code_is_sure(c, address + 4) &&
+            (*after & (CODE_TARGET | CODE_ENTRY)) == 0) {
             s.patch = 4;
             s.flags |= ISA_SITE_ENDBR;
         }

@@ -107,8 +107,8 @@ void plan_scan(struct plan *p, const struct request *q);
 /* Adds a site after each call that `wants` selects. */
 typedef bool plan_wants_call(const struct plan *p, const struct request *q,
                              const struct instruction *i, const void *context);
-void plan_add_behind_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
-                           const void *context);
+void plan_add_after_calls(struct plan *p, const struct request *q, plan_wants_call *wants,
+                          const void *context);
 /* Find the sites of requests with a regular expression on names (pattern.c). */
 void pattern_starts(struct plan *p, const struct request *q);
 void pattern_enters(struct plan *p, const struct request *q);

@@ -99,7 +99,7 @@ static void disassembly(struct at_hand *h, char *text)
     errno = 0;
     uint64_t address = text[at] == ' ' ? strtoull(text + at + 1, &end, 16) : 0;
     if (text[at] != ' ' || !isxdigit((unsigned char)text[at + 1]) || *end != '\0' || errno != 0) {
-        (void)fputs("!behind the bytes stands the address\n", h->out);
+        (void)fputs("!after the bytes stands the address\n", h->out);
         return;
     }
     text[at] = '\0';

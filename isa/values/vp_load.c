@@ -13,9 +13,9 @@
 
 static bool try_file(char path[PATH_MAX], const char *folder, const char *more, const char *name)
 {
-    static const char *const before[] = {"vp-", "", ""}, *const behind[] = {".so", ".so", ""};
+    static const char *const before[] = {"vp-", "", ""}, *const after[] = {".so", ".so", ""};
     for (unsigned i = 0; i < 3; i++) {
-        int n = snprintf(path, PATH_MAX, "%s%s/%s%s%s", folder, more, before[i], name, behind[i]);
+        int n = snprintf(path, PATH_MAX, "%s%s/%s%s%s", folder, more, before[i], name, after[i]);
         if (n > 0 && n < PATH_MAX && access(path, R_OK) == 0)
             return true;
     }

@@ -325,7 +325,7 @@ uintptr_t memory_jumps_on(void)
      * segment is over: the code after setjmp has run in a copy before, or the window has opened
      * deeper and the jump leaves every frame that it led into a copy. */
     if (open && !probe_copies_have(target) &&
-        (memory_self->flight.from_copy || probe_copy_behind(target) != 0)) {
+        (memory_self->flight.from_copy || probe_copy_after(target) != 0)) {
         end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));
         open = false;
     }

@@ -248,7 +248,7 @@ static void say_missing(uintptr_t at, enum copy_question_kind kind)
 
 static bool redirect(uintptr_t *back)
 {
-    uintptr_t copy = probe_copy_behind(*back);
+    uintptr_t copy = probe_copy_after(*back);
     if (copy != 0)
         *back = copy;
     else
@@ -286,7 +286,7 @@ static void enter_target(struct memory_flight *to)
         to->opened = true;
         return;
     }
-    uintptr_t copy = to->pad != 0 ? probe_copy_at(to->pad) : probe_copy_behind(to->target);
+    uintptr_t copy = to->pad != 0 ? probe_copy_at(to->pad) : probe_copy_after(to->target);
     if (copy != 0) {
         to->target = copy;
         return;

@@ -177,8 +177,8 @@ uintptr_t probe_copy_stands_for(uintptr_t at)
     struct place_list p;
     if (!places_of(at, &p))
         return at;
-    size_t behind = place_from(p.list, p.count, p.offset + 1);
-    return behind != 0 ? p.list[behind - 1].address + p.bias : at;
+    size_t after = place_from(p.list, p.count, p.offset + 1);
+    return after != 0 ? p.list[after - 1].address + p.bias : at;
 }
 
 /* Returns the address of a place with this flag that begins exactly there; 0: none. */

@@ -55,7 +55,7 @@ uintptr_t probe_copy_leave(uintptr_t at);
 /* Mid-function entries: each returns where code that returns to `back`, or stands at `at`,
  * continues in a copy, to be recorded from there on; 0: it cannot. Asks the helper for an unknown
  * entry, also from signal handlers, with signals blocked. */
-uintptr_t probe_copy_behind(uintptr_t back);
+uintptr_t probe_copy_after(uintptr_t back);
 uintptr_t probe_copy_at(uintptr_t at);
 /* If neither lookup succeeds: returns true if the function is selected, so that the trace is
  * incomplete from here on. */

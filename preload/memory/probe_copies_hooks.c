@@ -44,9 +44,9 @@ __attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const 
 }
 
 /* Hooks preserve all registers. `first` decides. `then` may use any register, since all are saved
- * for it. Both get the address of the word after the return address, plus `behind` bytes; `then`
+ * for it. Both get the address of the word after the return address, plus `after` bytes; `then`
  * also gets the registers that functions preserve: rbx, rbp, r12 to r15. */
-#define HOOK(name, first, then, behind)                                                            \
+#define HOOK(name, first, then, after)                                                             \
     __asm__("	.pushsection .text\n"                                                                \
             "	.globl	" #name "\n"                                                               \
             "	.hidden	" #name "\n"                                                               \
@@ -66,7 +66,7 @@ __attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const 
             "	and	$-64, %rsp\n"                                                                    \
             "	.globl	" #name "_again\n"                                                         \
             "	.hidden	" #name "_again\n" #name "_again:\n"                                       \
-            "	lea	" #behind "+136(%rbx), %rdi\n"                                             \
+            "	lea	" #after "+136(%rbx), %rdi\n"                                              \
             "	call	" #first "\n"                                                              \
             "	test	%al, %al\n"                                                                     \
             "	jz	1f\n"                                                                             \
@@ -87,7 +87,7 @@ __attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const 
             "	mov	$0xe7, %eax\n"                                                                   \
             "	xor	%edx, %edx\n"                                                                    \
             "	xsave64	(%rsp)\n"                                                                    \
-            "	lea	" #behind "+136(%rbx), %rdi\n"                                             \
+            "	lea	" #after "+136(%rbx), %rdi\n"                                              \
             "	mov	%rbx, %rsi\n"                                                                    \
             "	call	" #then "\n"                                                               \
             "	mov	$0xe7, %eax\n"                                                                   \

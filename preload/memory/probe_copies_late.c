@@ -296,7 +296,7 @@ bool probe_copy_refused(uintptr_t at, enum copy_question_kind kind)
     return unknown || copies_late_slot(m, at - m->bias, kind)->refused;
 }
 
-uintptr_t probe_copy_behind(uintptr_t back)
+uintptr_t probe_copy_after(uintptr_t back)
 {
     return late(back, COPY_ASK_BEHIND);
 }

@@ -234,7 +234,7 @@ static int64_t value_of(const struct copies_image *m, const struct copy_fixup *f
                (int64_t)(at + 4);
     case COPY_FUNCTION: return (int64_t)way_to(m, f->target) - (int64_t)(at + 4);
     case COPY_IMAGE:
-    default: return (int64_t)(f->target + m->bias) - (int64_t)(at + 4 + f->behind);
+    default: return (int64_t)(f->target + m->bias) - (int64_t)(at + 4 + f->after);
     }
 }
 
@@ -379,7 +379,7 @@ static int take_sites(struct copies_image *m, const struct probe_sites *alarms, 
 {
     for (size_t i = 0; i < alarms->count; i++) {
         const struct probe_site *s = &alarms->rows[i];
-        uintptr_t at = s->at - s->behind;
+        uintptr_t at = s->at - s->after;
         if (!probe_is_place(s) || at < m->from || at >= m->to || has_site(m, at - m->bias))
             continue;
         if (m->site_count == COPY_SITES_MAX) {

@@ -124,7 +124,7 @@ static void leave(const struct probe_exit *f)
         if (probe_is_alarm(s) &&
             ctl_config_alarm(process.config, s->alarm)->type == CTL_EXIT_FUNC) {
             alarms[n++] = s->alarm;
-            ip = s->at - s->behind;
+            ip = s->at - s->after;
         }
     if (n != 0)
         trigger_probe(alarms, n, ip, false);

@@ -39,12 +39,12 @@ static const struct probe_returns *make_returns(const struct probe_sites *s, uin
     for (size_t i = 0; i < s->count && r != NULL; i++) {
         const struct probe_site *site = &s->rows[i];
         r->mask = size - 1;
-        uint32_t slot = probe_return_slot(r, site->at - site->behind);
+        uint32_t slot = probe_return_slot(r, site->at - site->after);
         if (site->alarm != kind || site->jumped == 0)
             continue;
         while (r->at[slot] != 0)
             slot = (slot + 1) & r->mask;
-        r->at[slot] = site->at - site->behind;
+        r->at[slot] = site->at - site->after;
     }
     return r;
 }

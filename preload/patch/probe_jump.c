@@ -290,7 +290,7 @@ static void choose_way(struct way *w, const struct probe_site *first, unsigned r
     w->fast = taken && same ? fast_of(w, first, of) : 0;
     if (!taken || (w->fast == 0 && (w->exit != NULL || of != 0)))
         w->counts = 0;
-    if (probe_copy_misses(first->at - first->behind))
+    if (probe_copy_misses(first->at - first->after))
         w->fast = w->counts = 0; /* each thread that comes must report the miss */
 }
 
@@ -302,7 +302,7 @@ static uint32_t number_of(const struct way *w, const struct probe_site *first)
     probe_numbered[number].left = exit ? ctl_left_offset(w->exit->alarm) : 0;
     probe_exits_epoch = ctl_shared_epoch(process.shared);
     return number | ((first->flags & ISA_SITE_CALL) != 0 ? PROBE_NUMBER_CALL : 0) |
-           (first->behind != 0 ? PROBE_NUMBER_ENDBR : 0);
+           (first->after != 0 ? PROBE_NUMBER_ENDBR : 0);
 }
 
 /* Adds the common path of a site's code. */
@@ -352,7 +352,7 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     bool call = (first->flags & ISA_SITE_CALL) != 0;
     if (first[rows - 1].alarm == PROBE_COPIED) {
         on -= probe_copy_dispatch_bytes(call);
-        if (!probe_copy_dispatch(on, probe_copy_from(first->at - first->behind), call))
+        if (!probe_copy_dispatch(on, probe_copy_from(first->at - first->after), call))
             return NULL;
         if (--rows == 0)
             return put_dispatch_alone(first, on, copy);

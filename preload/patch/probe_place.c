@@ -132,7 +132,7 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
     *row = (struct probe_site){.at = s->address + image->bias + s->patch,
                                .displaced = s->one.displaced,
                                .flags = s->flags,
-                               .behind = s->patch,
+                               .after = s->patch,
                                .byte = PROBE_INT3};
     if ((s->flags & ISA_SITE_REFUSED) != 0 || (!own && s->one.displaced == 0) ||
         s->bytes >= p->code.count)
@@ -257,7 +257,7 @@ static bool jump_there(struct probe_site *first, size_t count, const struct prob
 /* May a thread go to an instrumented copy here, or miss one? last: the last row of the site. */
 static bool has_copy(const struct probe_site *last)
 {
-    return last->alarm == PROBE_COPIED || probe_copy_misses(last->at - last->behind);
+    return last->alarm == PROBE_COPIED || probe_copy_misses(last->at - last->after);
 }
 
 void probe_choose(struct probe_site *rows, size_t count, bool alone)

@@ -134,10 +134,10 @@ unsigned probe_jump_bytes(const struct probe_site *s, uint8_t code[16])
 /* --- changes ---------------------------------------------------------------------------------- */
 
 /* Does an instruction begin this many bytes after the first byte? */
-static bool begins(const struct probe_site *s, unsigned behind)
+static bool begins(const struct probe_site *s, unsigned after)
 {
     const struct probe_block *b = (const struct probe_block *)s->block;
-    return behind <= sizeof b->steps && b->steps[behind - 1] != PROBE_NO_STEP;
+    return after <= sizeof b->steps && b->steps[after - 1] != PROBE_NO_STEP;
 }
 
 /* One step of a change at one site; length: of the jump. */

@@ -255,10 +255,10 @@ bool probe_return_ensure(uintptr_t at)
 {
     enum { ENDBR64 = 4 };
     const struct probe_sites *all = probe_sites_now();
-    const struct probe_site *s = probe_sites_find(all, at), *behind = NULL;
-    if (s == NULL && (behind = probe_sites_find(all, at + ENDBR64)) != NULL &&
-        behind->behind == ENDBR64)
-        s = behind;
+    const struct probe_site *s = probe_sites_find(all, at), *after = NULL;
+    if (s == NULL && (after = probe_sites_find(all, at + ENDBR64)) != NULL &&
+        after->after == ENDBR64)
+        s = after;
     if (at == 0 || s != NULL)
         return at != 0; /* it is a site already */
     const uint8_t *copy;

@@ -19,7 +19,7 @@ struct probe_site {
     uint8_t displaced; /* bytes of the instruction */
     uint8_t flags;     /* ISA_SITE_* */
     uint8_t byte;      /* the original byte */
-    uint8_t behind;    /* offset of `at` from the requested instruction */
+    uint8_t after;     /* offset of `at` from the requested instruction */
     uint8_t room;      /* bytes that a jump would displace; 0: no jump fits */
     uint8_t jumped;    /* bytes that the jump displaces; 0: an int3 stands here */
     /* struct probe_block with its code; the copy of what a jump displaces follows at

@@ -81,7 +81,7 @@ static bool says_it(const struct ctl_alarm *a, const struct probe_coming *c)
 bool probe_is_entry(const struct probe_coming *c)
 {
     uintptr_t at = c->place.at;
-    bool site = probe_copy_of(at - c->place.behind) == NULL;
+    bool site = probe_copy_of(at - c->place.after) == NULL;
     for (const struct probe_site *s = c->first;
          s != NULL && s < c->all->rows + c->all->count && s->at == at; s++)
         if (!probe_is_place(s) && !(site && s->alarm == PROBE_COPIED))
@@ -101,8 +101,8 @@ void probe_fire(void *p)
      * locks. */
     if (RT_UNLIKELY(recorder_was_forked()))
         (void)thread_self();
-    probe_functions_returned(c->stack, at - c->place.behind);
-    probe_exits_at(c->stack, at - c->place.behind);
+    probe_functions_returned(c->stack, at - c->place.after);
+    probe_exits_at(c->stack, at - c->place.after);
     for (const struct probe_site *s = c->first;
          s != NULL && s < c->all->rows + c->all->count && s->at == at && n < ALARMS_MAX; s++) {
         const struct ctl_alarm *a =
@@ -119,13 +119,13 @@ void probe_fire(void *p)
     has_exit = has_exit && probe_group_is_in(PROBE_OF_ALARMS);
     bool seen = has_exit && probe_exits_coming(c->stack, c->may_trap);
     if (n != 0)
-        trigger_probe(alarms, n, at - c->place.behind, c->due);
+        trigger_probe(alarms, n, at - c->place.after, c->due);
     if (has_exit)
         probe_exits_entered(at, c->stack, seen);
     if (entered)
-        probe_functions_entered(at - c->place.behind, c->stack, c->may_trap);
-    if (probe_copy_misses(at - c->place.behind))
-        memory_misses(at - c->place.behind);
+        probe_functions_entered(at - c->place.after, c->stack, c->may_trap);
+    if (probe_copy_misses(at - c->place.after))
+        memory_misses(at - c->place.after);
     const struct stream_header *h = recorder_stream.header;
     if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
         probes_rest(); /* the first attempt failed if a thread was not known yet */
@@ -135,7 +135,7 @@ void probe_fire(void *p)
  * Returns false if there is none. */
 static bool go_on_in_copy(const struct probe_site *s, greg_t *r)
 {
-    const uint8_t *copy = copy_slots[COPY_ENTER] != 0 ? probe_copy_from(s->at - s->behind) : NULL;
+    const uint8_t *copy = copy_slots[COPY_ENTER] != 0 ? probe_copy_from(s->at - s->after) : NULL;
     if (copy != NULL)
         r[REG_RIP] = (greg_t)(uintptr_t)copy;
     return copy != NULL;
@@ -162,11 +162,11 @@ static void go_on(const struct probe_site *s, ucontext_t *uc)
 static bool go_on_inside(const struct probe_sites *all, int code, greg_t *r)
 {
     uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
-    for (unsigned behind = 1; code == SI_KERNEL && behind <= 4; behind++) {
-        const struct probe_site *s = probe_sites_find(all, at - behind);
+    for (unsigned after = 1; code == SI_KERNEL && after <= 4; after++) {
+        const struct probe_site *s = probe_sites_find(all, at - after);
         if (s == NULL || s->jumped == 0)
             continue;
-        uint8_t step = ((const struct probe_block *)(const void *)s->block)->steps[behind - 1];
+        uint8_t step = ((const struct probe_block *)(const void *)s->block)->steps[after - 1];
         if (step == PROBE_NO_STEP)
             return false;
         r[REG_RIP] = (greg_t)(uintptr_t)(s->block + PROBE_BLOCK_BYTES + step);
@@ -236,7 +236,7 @@ static struct memory_interrupted come(const struct probe_coming *c, ucontext_t *
     greg_t *r = uc->uc_mcontext.gregs;
     if (probe_is_entry(c))
         return memory_enter(c->stack, (uintptr_t)r[REG_RIP]);
-    r[REG_RIP] = (greg_t)(c->place.at - c->place.behind);
+    r[REG_RIP] = (greg_t)(c->place.at - c->place.after);
     return memory_stand(uc);
 }
 

@@ -51,7 +51,7 @@ static void keep_copied(struct probe_sites *to, size_t from)
 {
     size_t n = from;
     for (size_t i = from; i < to->count; i++)
-        if (probe_copy_of(to->rows[i].at - to->rows[i].behind) != NULL)
+        if (probe_copy_of(to->rows[i].at - to->rows[i].after) != NULL)
             to->rows[n++] = to->rows[i];
     to->count = n;
 }
@@ -262,7 +262,7 @@ static int add_sites(struct probe_sites *to, struct rt_error *e)
     size_t count = to->count;
     for (size_t i = 0; i < count; i++) {
         struct probe_site s = to->rows[i];
-        uintptr_t at = s.at - s.behind;
+        uintptr_t at = s.at - s.after;
         if (!probe_is_place(&s) || probe_copy_of(at) != NULL || probe_copy_from(at) == NULL ||
             has_copied(to, count, s.at))
             continue;

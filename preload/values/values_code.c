@@ -177,7 +177,7 @@ static void make_thunk(struct values_code *c)
 struct opcode {
     uint8_t rex, rep, op, modrm;
     bool is_narrow, has_address_size;
-    const uint8_t *behind; /* first byte after the opcode */
+    const uint8_t *after; /* first byte after the opcode */
 };
 
 static struct opcode split(const uint8_t *code, unsigned length)
@@ -202,7 +202,7 @@ static struct opcode split(const uint8_t *code, unsigned length)
         }
     }
     o.op = *code;
-    o.behind = code + 1;
+    o.after = code + 1;
     o.modrm = code + 1 < end ? code[1] : 0;
     return o;
 }
@@ -213,7 +213,7 @@ static bool renames_stack(struct values_code *c, const struct opcode *o)
 {
     struct values_answer *a = &c->answer;
     unsigned digit = o->modrm >> 3 & 7;
-    size_t at = (size_t)(o->behind - c->code);
+    size_t at = (size_t)(o->after - c->code);
     if (o->rex != 0x48 || o->is_narrow || o->has_address_size || o->rep != 0)
         return false;
     memcpy(a->copy, c->code, a->length);
@@ -221,7 +221,7 @@ static bool renames_stack(struct values_code *c, const struct opcode *o)
         (digit == 0 || digit == 4 || digit == 5)) {
         a->copy[at] = (uint8_t)(o->modrm | 7);
         a->copy_bytes = a->length;
-    } else if (o->op == 0x8d && (o->modrm == 0x64 || o->modrm == 0xa4) && o->behind[1] == 0x24) {
+    } else if (o->op == 0x8d && (o->modrm == 0x64 || o->modrm == 0xa4) && o->after[1] == 0x24) {
         a->copy[at] = (uint8_t)((o->modrm & 0xc0) | 0x3f);
         memmove(a->copy + at + 1, a->copy + at + 2, (size_t)a->length - at - 2);
         a->copy_bytes = (uint8_t)(a->length - 1);

@@ -566,7 +566,7 @@ static void check_never_fired(void)
     ok(unfired.why[1] == CTL_COUNT_SHORT && unfired.reached[1] == 2, "2 of 5");
     ok(unfired.why[2] == CTL_COUNT_SHORT && unfired.reached[2] == 3,
        "3 of 7, all threads together");
-    ok(unfired.why[3] == CTL_NEVER_ARMED, "what stands behind was never armed");
+    ok(unfired.why[3] == CTL_NEVER_ARMED, "what stands after was never armed");
     ok(unfired.why[4] == CTL_NEVER_HIT, "armed and never hit");
     ok(unfired.why[5] == CTL_COUNT_SHORT && unfired.reached[5] == 3,
        "the best of any thread, also of one that ended");

@@ -130,15 +130,15 @@ static const struct {
      "start:icount:1000:tid0,stop:icount:1000:tid0\nstart:icount:0:tid2,stop:icount:5000000000:"
      "tid2\n"},
     {CTL_REGIONS_PINPOINTS, "c,0,1,2000,1000,0.5\n",
-     "file F line 1, column 12: end-icount 1000 is not behind start-icount 2000"},
+     "file F line 1, column 12: end-icount 1000 is not after start-icount 2000"},
     {CTL_REGIONS_PINPOINTS, "c,0,1,2000\n", "file F line 1, column 1: expected comment,thread-id"},
     {CTL_REGIONS_PINPOINTS, "#\nc,0,1,1000,2000\n",
-     "file F line 2, column 16: found 5 fields, the weight is missing: write it behind a comma"},
+     "file F line 2, column 16: found 5 fields, the weight is missing: write it after a comma"},
     {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,\n", "start:icount:1000:tid0,stop:icount:1000:tid0\n"},
     {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,0.5,spare\n",
      "file F line 1, column 21: found 7 fields; "
      "comment,thread-id,region-id,start-icount,end-icount,"
-     "weight are 6: remove the comma behind the weight"},
+     "weight are 6: remove the comma after the weight"},
     {CTL_REGIONS_PINPOINTS, "c,0,1,1000,2000,0.5,\n", "column 21: found 7 fields"},
     {CTL_REGIONS_PINPOINTS, "\nc,x,1,1000,2000,1\n",
      "file F line 2, column 3: thread-id expects an integer, found 'x'"},

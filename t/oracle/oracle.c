@@ -41,12 +41,12 @@ struct frame {
 struct task {
     pid_t tid, tgid;
     int process, thread, frames;
-    bool started, begun, stepping;  /* begun: it counts; stepping: within an instruction */
-    bool early;                     /* stopped before its parent's event */
-    bool free;                      /* runs at full speed to the breakpoint */
-    bool loading;                   /* runs to the first system call of a left-out image */
-    bool child_of_ours;             /* made by a left-out image before counting began */
-    uint64_t count, ip, sp, behind; /* behind: address after a mov to ss in progress; 0: none */
+    bool started, begun, stepping; /* begun: it counts; stepping: within an instruction */
+    bool early;                    /* stopped before its parent's event */
+    bool free;                     /* runs at full speed to the breakpoint */
+    bool loading;                  /* runs to the first system call of a left-out image */
+    bool child_of_ours;            /* made by a left-out image before counting began */
+    uint64_t count, ip, sp, after; /* after: address after a mov to ss in progress; 0: none */
     struct frame frame[FRAMES];
 };
 
@@ -235,10 +235,10 @@ static bool is_repeating(const struct task *t, uint64_t ip)
  * is that of the next instruction. */
 static void pass_first(struct task *t)
 {
-    if (t->behind == 0 || !t->stepping || !counts(t))
+    if (t->after == 0 || !t->stepping || !counts(t))
         return;
     t->count++;
-    t->ip = t->behind;
+    t->ip = t->after;
     if (t->begun)
         say_point(t);
 }
@@ -291,7 +291,7 @@ static void stepped(struct task *t, bool instruction)
             say_point(t);
     }
     t->stepping = true;
-    t->behind = text_behind_mov_ss(t->tid, r.rip);
+    t->after = text_after_mov_ss(t->tid, r.rip);
     if (counts(t))
         say_registers(&r);
     if (is_sigreturn(t, &r))

@@ -30,7 +30,7 @@ bool text_has_repeat(pid_t tid, uint64_t ip)
     return false;
 }
 
-uint64_t text_behind_mov_ss(pid_t tid, uint64_t ip)
+uint64_t text_after_mov_ss(pid_t tid, uint64_t ip)
 {
     unsigned char b[LONGEST];
     unsigned i = 0;

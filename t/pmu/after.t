@@ -17,7 +17,7 @@ slower() {
     is "$status" 0 "$name: the program ends well" || diag "$err"
 }
 # stops NAME, goes_on NAME: check by $out that stepping has ended, or goes on.
-stops() { is "$((${out:-0} > 50))" 1 "$1: behind the last window it runs at its own speed, $out times that of before"; }
+stops() { is "$((${out:-0} > 50))" 1 "$1: after the last window it runs at its own speed, $out times that of before"; }
 goes_on() { is "$((${out:-99} < 10))" 1 "$1: it is counted to the end ($out)"; }
 totals() { "$REGTRACE" report --json "$T/$1" | grep -oE '"instructions": [0-9a-z]+' | sort | uniq -c | awk '{print $3}' | xargs; }
 slower once "$edges"

@@ -56,10 +56,10 @@ static void test_values(void)
         uint64_t raw, value;
         const char *name;
     } cases[] = {
-        {48, 1000, 5, 1005, "48 bits: behind its overflow"},
+        {48, 1000, 5, 1005, "48 bits: after its overflow"},
         {48, 1000, 0xfffffffffffb, 995, "48 bits: 5 before it"},
         {48, INT64_C(1) << 47, 0x800000000000, 0, "48 bits: as far before it as there is"},
-        {48, 0, 0x7fffffffffff, 0x7fffffffffff, "48 bits: as far behind it"},
+        {48, 0, 0x7fffffffffff, 0x7fffffffffff, "48 bits: as far after it"},
         {32, INT64_C(0x80000000), 0x80000000, 0, "32 bits: as the kernel begins on Arm"},
         {32, INT64_C(0x80000000), 0x80000064, 100, "32 bits: 100 later"},
         {32, INT64_C(0x80000000), 0xffffffff, 0x7fffffff, "32 bits: just before its overflow"},

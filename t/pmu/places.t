@@ -87,7 +87,7 @@ want="precond 0 -,"
 for i in 0 1 2 3 4; do
     want+="start $((800 * i)) $((800 * i)),stop $((800 * i + 500)) $((800 * i + 500)),"
 done
-is "$counted" "$want" "SDE's example of windows behind a mark: every edge is exact"
+is "$counted" "$want" "SDE's example of windows after a mark: every edge is exact"
 counted start:icount:100,stop:address:at_nop:count3,repeat:2 nop 50
 stop=$(sed -n 2p <<<"${counted//,/$'\n'}" | cut -d' ' -f2)
 like "$counted" "^start 0 0,stop $stop -,start $((stop + 100)) $((stop + 100)),stop [0-9]+ -,$" \

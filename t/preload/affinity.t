@@ -40,7 +40,7 @@ for path in sys.argv[2:]:
             if e["code"] == AFFINITY:
                 now, changes = (int(e["a"]) & 0xffffffff, int(e["a"]) >> 32), changes + 1
                 sums.setdefault(now, set()).add(int(e["b"]))
-                if found and e["window"] >= 0:  # behind the opening that it belongs to
+                if found and e["window"] >= 0:  # after the opening that it belongs to
                     found[-1] = now
             elif e["code"] == OPEN:
                 found.append(now)

@@ -55,8 +55,8 @@ def main(run, log, source):
     for label, (kind, who, whom, function) in WANTED.items():
         cause = timed[label, whom]
         for rank in who:
-            before, behind = timed[label, rank]
-            found = long[(long["kind"] == kind) & (long["rank"] == rank) & (long["begin_ns"] >= before - slack) & (long["begin_ns"] <= behind)]
+            before, after = timed[label, rank]
+            found = long[(long["kind"] == kind) & (long["rank"] == rank) & (long["begin_ns"] >= before - slack) & (long["begin_ns"] <= after)]
             # On a busy machine, the rank that should wait may be held up and come late itself.
             waited = cause[0] - before
             check(len(found) <= 1, f"{label} of rank {rank}: {len(found)} waits, not one")

@@ -165,7 +165,7 @@ static void test_launchers(void)
     is_str(text,
            "mpirun|-x|LD_PRELOAD=/l.so|-x|REGTRACE_DIR|-np|2|./a|:|-x|LD_PRELOAD=/"
            "l.so|-x|REGTRACE_DIR|-np|1|./b|",
-           "Open MPI: -x behind the name and behind each colon");
+           "Open MPI: -x after the name and after each colon");
     free(text);
     free(command[2]); /* the same string after each colon */
     free(command);
@@ -173,7 +173,7 @@ static void test_launchers(void)
     command = launcher_command(LAUNCHER_OPENMPI, 4, own, "/l.so", names);
     text = joined(command);
     is_str(text, "mpirun|-x|REGTRACE_DIR|-x|LD_PRELOAD=/l.so:/other.so|./a|",
-           "the user's own LD_PRELOAD stays behind ours");
+           "the user's own LD_PRELOAD stays after ours");
     free(text);
     free(own[2]); /* the assignment that replaced it */
     free(command);
@@ -186,7 +186,7 @@ static void test_launchers(void)
     free(command);
 }
 
-static void test_program_behind_launcher(void)
+static void test_program_after_launcher(void)
 {
     static const struct {
         enum launcher_kind kind;
@@ -227,6 +227,6 @@ int main(void)
     test_rank_lists();
     test_numbers();
     test_launchers();
-    test_program_behind_launcher();
+    test_program_after_launcher();
     return done_testing();
 }

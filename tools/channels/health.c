@@ -62,7 +62,7 @@ static void look_at(struct causes *c)
              strncmp(info->end_reason, "exec", 4) != 0)
         add(c, "the process ended like this: %s", info->end_reason);
     if (info->left_out != 0)
-        add(c, "%" PRIu64 " events behind a torn row are left out", info->left_out);
+        add(c, "%" PRIu64 " events after a torn row are left out", info->left_out);
     for (size_t i = 0; i < t->loss_count; i++)
         if (loss_text(t->losses[i].kind) != NULL)
             add(c, "%s: %" PRIu64 " (thread %" PRId32 ")", loss_text(t->losses[i].kind),

@@ -93,7 +93,7 @@ static bool wishes_are_right(const struct export_wishes *w)
         message_error("export", "-%s cannot write to standard output: name a %s", w->format->option,
                       w->format->folder ? "folder" : "file");
     else if (w->from_ns > w->to_ns)
-        message_error("export", "-from lies behind -to: nothing is between them");
+        message_error("export", "-from lies after -to: nothing is between them");
     else
         return true;
     return false;

@@ -158,8 +158,8 @@ static void sort_ends(struct message_pass *p)
     }
     m->ends = calloc(ends + 1, sizeof *m->ends);
     m->next = calloc(p->count + 1u, sizeof *m->next);
-    m->behind = calloc(p->count + 1u, sizeof *m->behind);
-    if (m->ends == NULL || m->next == NULL || m->behind == NULL) {
+    m->after = calloc(p->count + 1u, sizeof *m->after);
+    if (m->ends == NULL || m->next == NULL || m->after == NULL) {
         export_fail(p->x, -ENOMEM, "no memory for messages");
         return;
     }
@@ -170,14 +170,14 @@ static void sort_ends(struct message_pass *p)
         m->next[s] = i;
         while (i < ends && stream_of(m, m->ends[i]) == s)
             i++;
-        m->behind[s] = i;
+        m->after[s] = i;
     }
 }
 
 const struct export_message *export_messages_next(struct export_messages *m, uint32_t stream,
                                                   int64_t ns, bool *received)
 {
-    if (m->next == NULL || m->next[stream] == m->behind[stream])
+    if (m->next == NULL || m->next[stream] == m->after[stream])
         return NULL;
     uint32_t end = m->ends[m->next[stream]];
     *received = end % 2 != 0;
@@ -275,5 +275,5 @@ void export_messages_free(struct export_messages *m)
     free(m->all);
     free(m->ends);
     free(m->next);
-    free(m->behind);
+    free(m->after);
 }

@@ -26,7 +26,7 @@ struct export_messages {
     size_t count, room;
     uint32_t *ends; /* 2 * message + (1 for its receive), by stream and time */
     /* By stream: the range of its ends that have not been reported. */
-    size_t *next, *behind;
+    size_t *next, *after;
     uint64_t alone;        /* messages with only one end in the selection */
     struct unmatched left; /* in all windows of the exported ranks */
 };

@@ -25,7 +25,7 @@ const char *unmatched_text(enum unmatched_reason why)
         [UNMATCHED_UNIDENTIFIED] = "the communicator or the request is not known",
         [UNMATCHED_CONCURRENT] = "threads did the same at once",
         [UNMATCHED_UNLIKE] = "sizes of send and receive differ",
-        [UNMATCHED_UNFINISHED] = "not complete, or behind one that is not",
+        [UNMATCHED_UNFINISHED] = "not complete, or after one that is not",
         [UNMATCHED_PARTITIONED] = "partitioned",
     };
     return texts[why];

@@ -288,12 +288,12 @@ const struct command command_plan = {
         "more than one thread of a rank was counted, the one with the most instructions drives "
         "(token tid), and all threads take part. Threads of MPI itself, and processes that were "
         "forked, are not looked at.\n\n"
-        "No window opens inside MPI_Init: those that fall into it come behind it, one upon the "
+        "No window opens inside MPI_Init: those that fall into it come after it, one upon the "
         "other. "
         "A program so short that this matters needs fewer windows.\n\n"
         "What was planned is said on stderr; stdout has chains only. Another run of the program "
         "must execute about as many instructions as the one that was counted: half a gap is left "
-        "behind the last window.",
+        "after the last window.",
     .options = plan_options,
     .examples =
         "regtrace run --count -o count -- mpirun -np 4 ./app\n"

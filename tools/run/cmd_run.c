@@ -420,7 +420,7 @@ const struct command command_run = {
         "for streams and the output folder, then starts the program with libregtrace.so preloaded "
         "and "
         "REGTRACE_ variables set. A folder of an earlier run stays as it is: DIR-2 is taken then, "
-        "and two lines say so. What LD_PRELOAD held already stays behind ours. The runtime of "
+        "and two lines say so. What LD_PRELOAD held already stays after ours. The runtime of "
         "AddressSanitizer comes first where the program needs it. Programs built with "
         "-fsanitize=thread or memory are refused. Nothing of the program has run when an error is "
         "reported.\n\n"

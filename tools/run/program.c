@@ -187,7 +187,7 @@ static bool script_interpreter(const char *path, char out[PATH_MAX], char word[2
     return true;
 }
 
-static int look_behind_scripts(struct program *p, struct rt_error *e)
+static int look_past_scripts(struct program *p, struct rt_error *e)
 {
     char at[PATH_MAX], next[PATH_MAX], word[256];
     (void)snprintf(at, sizeof at, "%s", p->path);
@@ -218,7 +218,7 @@ int program_look(struct program *p, const char *word, struct rt_error *e)
     int rc = find_program(word, p->path, e);
     if (rc != 0)
         return rc;
-    rc = look_behind_scripts(p, e);
+    rc = look_past_scripts(p, e);
     if (rc != 0)
         return rc;
     (void)snprintf(p->name, sizeof p->name, "%.63s", identity_base_name(p->executable));

@@ -260,7 +260,7 @@ static int split_main(int argc, char **argv)
 }
 
 static const struct command_option split_options[] = {
-    {"output", "DIR", "the new folder (default: the run's name with -windows behind it)", 'o'},
+    {"output", "DIR", "the new folder (default: the run's name with -windows after it)", 'o'},
     {"window", "N[-M]", "only the windows with these ordinals", 'w'},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",

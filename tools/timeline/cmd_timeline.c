@@ -235,7 +235,7 @@ static int timeline_main(int argc, char **argv)
     const char *picture = w.svg != NULL ? w.svg : w.png;
     if (w.options.processors && w.svg == NULL && w.png == NULL) {
         message_error("timeline", "-rows is of pictures: give -svg or -png too; the page has rows "
-                                  "of processors behind its key c");
+                                  "of processors after its key c");
         return parts_end(TOOL_USAGE);
     }
     code = replay_begin(&w.replay, w.replay.out != NULL ? w.replay.out : picture, ".html", &run,
@@ -260,7 +260,7 @@ static int timeline_main(int argc, char **argv)
 
 static const struct command_option timeline_options[] = {
     {"output", "FILE",
-     "the new page (default: the run's name with .html behind it; none where -svg or -png alone is "
+     "the new page (default: the run's name with .html after it; none where -svg or -png alone is "
      "given); a FILE that ends in .svg or .png is a picture",
      'o'},
     {"svg", "FILE", "a picture for papers, as SVG", 0},
@@ -272,7 +272,7 @@ static const struct command_option timeline_options[] = {
      0},
     {"window", "N[-M]", "only what lies in these windows", 0},
     {"from", "SECONDS", "leave out what lies before, from the run's first event on", 0},
-    {"to", "SECONDS", "leave out what lies behind", 0},
+    {"to", "SECONDS", "leave out what lies after", 0},
     {"most", "COUNT",
      "calls, functions ... that the page has each of; where there are more it has summaries of "
      "small spans of time (default 4194304)",

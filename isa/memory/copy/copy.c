@@ -375,7 +375,7 @@ static void put_block(struct copier *c, uint32_t block, uint32_t number, uint32_
         put_instruction(c, i, last, b->end, b->wild);
         /* copier_end() makes branches and jumps through tables. */
         bool waits = last && (b->end == END_BRANCH || b->end == END_TABLE);
-        uint16_t live = waits ? live_before(&c->live, block, at) : live_behind(&c->live, block, at);
+        uint16_t live = waits ? live_before(&c->live, block, at) : live_after(&c->live, block, at);
         if (graph_is_call(i))
             emit_stands_for(c->e, i->next, COPY_PLACE_RETURNED | COPY_PLACE_SAME);
         bool over = last && b->end == END_NORETURN;

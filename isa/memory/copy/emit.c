@@ -57,10 +57,10 @@ static void note_fixup(struct emit *e, struct copy_fixup f)
     e->fixups[e->fixup_count++] = f;
 }
 
-void emit_fixup(struct emit *e, enum copy_fixup_kind kind, uint64_t target, unsigned behind)
+void emit_fixup(struct emit *e, enum copy_fixup_kind kind, uint64_t target, unsigned after)
 {
     note_fixup(e, (struct copy_fixup){
-                      .target = target, .at = e->bytes, .kind = (uint32_t)kind, .behind = behind});
+                      .target = target, .at = e->bytes, .kind = (uint32_t)kind, .after = after});
     emit_number(e, 0, 4);
 }
 
@@ -277,14 +277,14 @@ void emit_jump_slot(struct emit *e, enum copy_slot s)
 
 void emit_copy(struct emit *e, const struct instruction *i)
 {
-    unsigned at = i->form.disp_offset, behind = i->form.length - at - 4u;
+    unsigned at = i->form.disp_offset, after = i->form.length - at - 4u;
     if (!i->form.relative) {
         emit_bytes(e, i->bytes, i->form.length);
         return;
     }
     emit_bytes(e, i->bytes, at);
-    emit_fixup(e, COPY_IMAGE, i->memory, behind);
-    emit_bytes(e, i->bytes + at + 4, behind);
+    emit_fixup(e, COPY_IMAGE, i->memory, after);
+    emit_bytes(e, i->bytes + at + 4, after);
 }
 
 void emit_with_memory(struct emit *e, const struct instruction *i, unsigned opcode, unsigned reg,

@@ -30,9 +30,9 @@ struct emit_call {
 void *emit_more(void *p, size_t bytes);
 void emit_bytes(struct emit *e, const void *bytes, size_t n);
 void emit_byte(struct emit *e, unsigned byte);
-/* Emits four bytes, and notes how to set them; `behind`: bytes of the instruction that follow
+/* Emits four bytes, and notes how to set them; `after`: bytes of the instruction that follow
  * them. */
-void emit_fixup(struct emit *e, enum copy_fixup_kind kind, uint64_t target, unsigned behind);
+void emit_fixup(struct emit *e, enum copy_fixup_kind kind, uint64_t target, unsigned after);
 /* Notes how to set bytes that were emitted before. */
 void emit_fixup_at(struct emit *e, enum copy_fixup_kind kind, uint64_t target, size_t at);
 /* Emits four bytes, which become the distance to a function's copy. */

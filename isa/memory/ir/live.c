@@ -100,7 +100,7 @@ static void note_instruction(struct live *l, uint32_t n)
     }
 }
 
-static uint16_t behind_block(const struct live *l, const struct block *b)
+static uint16_t after_block(const struct live *l, const struct block *b)
 {
     uint16_t out = 0;
     if (b->end == END_RETURN)
@@ -115,13 +115,13 @@ static uint16_t behind_block(const struct live *l, const struct block *b)
 
 uint16_t live_before(const struct live *l, uint32_t block, uint32_t at)
 {
-    return (uint16_t)((live_behind(l, block, at) & ~l->kills[at]) | l->uses[at]);
+    return (uint16_t)((live_after(l, block, at) & ~l->kills[at]) | l->uses[at]);
 }
 
-uint16_t live_behind(const struct live *l, uint32_t block, uint32_t at)
+uint16_t live_after(const struct live *l, uint32_t block, uint32_t at)
 {
     const struct block *b = &l->f->blocks[block];
-    uint16_t live = behind_block(l, b);
+    uint16_t live = after_block(l, b);
     for (uint32_t n = b->first + b->count; n-- > at + 1;)
         live = (uint16_t)((live & ~l->kills[n]) | l->uses[n]);
     return live;
@@ -130,7 +130,7 @@ uint16_t live_behind(const struct live *l, uint32_t block, uint32_t at)
 static uint16_t into(const struct live *l, uint32_t block)
 {
     const struct block *b = &l->f->blocks[block];
-    return b->count != 0 ? live_before(l, block, b->first) : behind_block(l, b);
+    return b->count != 0 ? live_before(l, block, b->first) : after_block(l, b);
 }
 
 static bool flags_into(const struct live *l, uint32_t block)

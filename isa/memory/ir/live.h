@@ -23,7 +23,7 @@ struct live {
  * after it are live before it. */
 struct live live_find(struct function *f);
 /* Return the live registers after instruction `at` of the block, and before it. */
-uint16_t live_behind(const struct live *l, uint32_t block, uint32_t at);
+uint16_t live_after(const struct live *l, uint32_t block, uint32_t at);
 uint16_t live_before(const struct live *l, uint32_t block, uint32_t at);
 
 #endif

@@ -199,7 +199,7 @@ const char *const skel_prelude[] = {
     "    return (x & ~(zx(bits, ~0ull) << at)) | zx(bits, part) << at;",
     "}",
     "static inline u64 extract(unsigned bits, unsigned at, u64 x) { return zx(bits, x >> at); }",
-    "/* So far behind the begin of a table that has so many bytes; where it is in none of its "
+    "/* So far after the begin of a table that has so many bytes; where it is in none of its "
     "entries what skel_astray() says (isa/memory/skel.h). */",
     "static inline u64 entry(const void *table, u64 size, unsigned bytes, u64 at)",
     "{",

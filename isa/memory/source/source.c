@@ -182,14 +182,14 @@ static void put_lanes(struct writer *w, const struct access *a)
     (void)fputs(");\n", w->out);
 }
 
-/* behind: writes the accesses whose number is known only after the instruction; else the others. */
-static void put_accesses(struct writer *w, bool behind)
+/* after: writes the accesses whose number is known only after the instruction; else the others. */
+static void put_accesses(struct writer *w, bool after)
 {
     struct function *f = w->f;
     MEMBERS_EACH (&w->accesses, w->block, n) {
         uint32_t k = *n;
         const struct access *a = &f->accesses[k];
-        if (a->at != w->at || a->ends_early != behind)
+        if (a->at != w->at || a->ends_early != after)
             continue;
         if (a->repeated) {
             uint32_t last = k + 1;

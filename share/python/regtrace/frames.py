@@ -50,7 +50,7 @@ def span(text):
     first, dash, last = text.partition("-")
     last = last if dash else first
     if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()) or int(last) < int(first):
-        raise RegtraceError(f"{text!r} is no span: a number (from 0) or 'N-M', N not behind M, for example '4-9'")
+        raise RegtraceError(f"{text!r} is no span: a number (from 0) or 'N-M', N not after M, for example '4-9'")
     return int(first), int(last)
 
 

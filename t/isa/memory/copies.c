@@ -74,7 +74,7 @@ static void settle(uint8_t *code, const struct copy_fixup *f, uint64_t count, ui
     for (uint64_t k = 0; k < count; k++) {
         uint8_t *at = code + f[k].at;
         int64_t n = f[k].kind == COPY_IMAGE || f[k].kind == COPY_FUNCTION
-                        ? (int64_t)(f[k].target + bias) - (int64_t)(uintptr_t)(at + 4 + f[k].behind)
+                        ? (int64_t)(f[k].target + bias) - (int64_t)(uintptr_t)(at + 4 + f[k].after)
                     : f[k].kind == COPY_THREAD ? (int64_t)((uintptr_t)&slots[f[k].target] - thread)
                                                : (int64_t)(hook - (at + 4));
         if (f[k].kind != COPY_NUMBER) /* these begin with 0 */

@@ -21,12 +21,12 @@ bool stream_open(char **paths)
     if (list == NULL)
         return false;
     while (fgets(text, sizeof text, list) != NULL) {
-        char *behind;
+        char *after;
         functions = realloc(functions, (function_count + 1) * sizeof *functions);
-        functions[function_count] = strtoull(text, &behind, 16);
-        if (!direct_add(&directs, functions[function_count++], *behind == ' '))
+        functions[function_count] = strtoull(text, &after, 16);
+        if (!direct_add(&directs, functions[function_count++], *after == ' '))
             return false;
-        directs.list[directs.count - 1].passed = (uint16_t)strtoul(behind, NULL, 10);
+        directs.list[directs.count - 1].passed = (uint16_t)strtoul(after, NULL, 10);
     }
     fclose(list);
     stream = fopen(paths[1], "w");

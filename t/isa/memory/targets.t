@@ -130,7 +130,7 @@ cat >moved.S <<'E2'
 9:  .long chosen_c-9b, chosen_d-9b
     .long 0x7fffffff
     .text
-    /* Kept labels, behind which stands what data may be too. */
+    /* Kept labels, after which stands what data may be too. */
     begin kept
     lea 8f(%rip), %rax
     jmp *(%rax,%rdi,8)
@@ -163,7 +163,7 @@ broken_c:
     .balign 8
 8:  .quad broken_a, broken_b, broken_c
     .text
-    /* As clang -O0 compares; behind the table lies what would lead into an instruction. */
+    /* As clang -O0 compares; after the table lies what would lead into an instruction. */
     begin subtracted
     mov %rdi, %rax
     sub $1, %rax

@@ -236,7 +236,7 @@ static void check_call(uint8_t *code, uint8_t *elsewhere, const uint8_t *bytes, 
         memcpy(o->stack, stack, sizeof o->stack);
     }
     ok(first.registers[7] == (uint64_t)(uintptr_t)(code + n),
-       "%s: the original returns behind itself", name);
+       "%s: the original returns after itself", name);
     ok(memcmp(&first, &second, sizeof first) == 0 && memcmp(original, code, n) != 0,
        "%s: patched it calls the same and returns there too", name);
 }
@@ -273,19 +273,14 @@ static void check_refusals(void)
         uint8_t before[5], b, bytes[10], n;
         const char *why;
     } cases[] = {
-        {"a call behind another",
-         {0x55},
-         1,
-         {0xe8, 0, 0, 0, 0},
-         5,
-         "a call would return elsewhere"},
-        {"a pointer call behind another",
+        {"a call after another", {0x55}, 1, {0xe8, 0, 0, 0, 0}, 5, "a call would return elsewhere"},
+        {"a pointer call after another",
          {0x55},
          1,
          {0xff, 0xd0},
          2,
          "a call would return elsewhere"},
-        {"a system call behind another",
+        {"a system call after another",
          {0x55},
          1,
          {0x0f, 0x05},
@@ -309,7 +304,7 @@ static void check_refusals(void)
          {0x66, 0xe9, 0, 0, 0, 0},
          6,
          "its branch has another length on another processor"},
-        {"what is behind a return", {0xc3}, 1, {0x90}, 1, "control does not get there"},
+        {"what is after a return", {0xc3}, 1, {0x90}, 1, "control does not get there"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct relocated r = {.bytes = 0}, before;
@@ -338,12 +333,12 @@ int main(int argc, char **argv)
     /* pool_memory must be in reach of original and copy. */
     uintptr_t near = ((uintptr_t)pool_memory & ~(uintptr_t)0xfffff);
     uint8_t *code = map_at(near - 0x10000000, ROOM), *before = map_at(near - 0x70000000, ROOM),
-            *behind = map_at(near + 0x60000000, ROOM), *beyond = map_at(near + 0x90000000, ROOM);
-    if (!ok(code != NULL && before != NULL && behind != NULL && beyond != NULL, "places are free"))
+            *after = map_at(near + 0x60000000, ROOM), *beyond = map_at(near + 0x90000000, ROOM);
+    if (!ok(code != NULL && before != NULL && after != NULL && beyond != NULL, "places are free"))
         return done_testing();
-    compare(code, behind, "behind the original", folder);
+    compare(code, after, "after the original", folder);
     compare(code, before, "before it", NULL);
-    check_calls(code, behind);
+    check_calls(code, after);
     check_refusals();
     struct relocated r;
     memset(code, 0xcc, ROOM);

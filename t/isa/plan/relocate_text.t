@@ -61,5 +61,5 @@ for was in "$T"/sequences/*.was.*; do
     [ "$last" = "jmp 0x$end" ] || wrong="$wrong $(basename "$was"): $last;"
 done
 isnt "$back" 0 "there are some that go on"
-is "$wrong" "" "$back jump back to behind the originals"
+is "$wrong" "" "$back jump back to after the originals"
 done_testing

@@ -192,7 +192,7 @@ while IFS=$'\t' read -r where said; do
     sed -E 's/ *<.*//; s/movzbl/movzx/; s/jne/jnz/; s/(call|jnz) +(0x)?/\1 0x/; s/  +/ /g; s/, */,/g; s/^ +| +$//g' <<<"$said" >>text.want
 done <text.all >text.asked
 is "$(formats "$(cat text.asked)" | sed 's/^+//; s/, /,/g')" "$(cat text.want)" "instructions are written as objdump writes them"
-is "$(formats 'D 06 1000' 'D 90' 'D 90 x' 'D 90 10' | sed 's/ .*//' | xargs)" "!these !behind !behind +nop" "or told to be none"
+is "$(formats 'D 06 1000' 'D 90' 'D 90 x' 'D 90 10' | sed 's/ .*//' | xargs)" "!these !after !after +nop" "or told to be none"
 for entry in init release prof_release name; do
     is "$(VP_NULL=,$entry process)" "$want" "no $entry: traces"
     is "$(VP_NULL=,$entry formats "${lines[@]}")" "$full" "no $entry: formats"

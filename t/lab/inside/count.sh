@@ -91,7 +91,7 @@ epilog 2 0.25 6100000 6200000" "regions: each with its warm-up, prolog and epilo
 # DynamoRIO #7524: there, the first threshold alone decided whether to count.
 run 3000 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$LAB_OUT/later" \
     REGTRACE_CONTROL='precond:timeout:1ms,start:icount:1000000,stop:icount:1000000' "$LAB_PROGRAMS/icount" 10
-is "$("$REGTRACE" report --json "$LAB_OUT/later" 2>/dev/null | grep -c '"closed_by": "alarm"')" 1 "an icount behind a first alarm that needs no counter (DynamoRIO #7524)"
+is "$("$REGTRACE" report --json "$LAB_OUT/later" 2>/dev/null | grep -c '"closed_by": "alarm"')" 1 "an icount after a first alarm that needs no counter (DynamoRIO #7524)"
 
 # Each of 4 ranks is counted and gets its windows.
 run 3000 mpirun_for openmpi 4 LD_PRELOAD="$LIBREGTRACE" REGTRACE_COUNT=1 REGTRACE_DIR="$LAB_OUT/ranks-count" "$APPS/stencil.openmpi" 3 5 16

@@ -13,7 +13,7 @@ wrong() {
     like "$err" "$2" "with the reason"
 }
 wrong bogus '"bogus" is no event that can be counted here: .*; legal are up to 8 of'
-wrong page-faults, 'behind the last comma'
+wrong page-faults, 'after the last comma'
 wrong page-faults,page-faults '"page-faults" is there twice'
 wrong page-faults,,cycles '"" is no event'
 wrong r1,r2,r3,r4,r5,r6,r7,r8,r9 '"r9" is one too many'

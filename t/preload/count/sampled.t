@@ -244,7 +244,7 @@ fi
 for text in cpu:10ms:evermore page-faults:1:window; do
     run 60 "$REGTRACE" run -sample "$text" -- true
     is "$status" 2 "-sample $text is refused"
-    like "$err" "\"$text\": the word behind the period is none of windows, gaps and always" \
+    like "$err" "\"$text\": the word after the period is none of windows, gaps and always" \
         'with the cause'
 done
 done_testing

@@ -23,7 +23,7 @@ for part in clone returns raw_clone raw_fork fork; do
     is "$(count child)" 4500 "$part: children of a parent that records nothing record"
     is "$(find "$last_trace" -name 'rank-*.h5' | wc -l)" 3 "$part: in a file each"
 done
-same "exec behind a raw system call" "$P/libc/raw_children" raw_exec
+same "exec after a raw system call" "$P/libc/raw_children" raw_exec
 wait_for 20 test -e "$last_trace/regtrace.h5"
-is "$(count parent) $(count program)" "4510 4500" "exec behind a raw system call: parent and programs record"
+is "$(count parent) $(count program)" "4510 4500" "exec after a raw system call: parent and programs record"
 done_testing

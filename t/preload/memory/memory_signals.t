@@ -30,7 +30,7 @@ done
 same "a long string instruction" fill -memory . -control 'start:timeout:20ms,stop:timeout:100us,repeat:16' "${other[@]}"
 
 "$REGTRACE" run -quiet -o forked -memory . -control 'start:timeout:20ms,stop:timeout:500us,repeat:16' -- ./signals vfork >out 2>err
-is "$? $(cat err)" "0 " "behind a child of vfork that has ended in a handler"
+is "$? $(cat err)" "0 " "after a child of vfork that has ended in a handler"
 "$REGTRACE" skel replay forked >replayed 2>said
 is "$? $(cat said)" "0 " "its replay"
 elements=$(grep -c " W 8 0*$(sed 's/...$//' out)" replayed)

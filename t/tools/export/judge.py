@@ -431,7 +431,7 @@ def judge_ovni(dump, folder, crossing):
         for mcv, ns, payload in read_ovni_stream(os.path.join(os.path.dirname(path), "stream.obs")):
             clock.time(ns)
             if last == "OHe":
-                complain(f"{path}: {mcv} behind the end")
+                complain(f"{path}: {mcv} after the end")
             first, last = first or (mcv, payload), mcv
             if mcv[0] == "M":
                 opens = mcv[2] if mcv[2] in OVNI_MPI[mcv[1]] else {"]": "["}.get(mcv[2], mcv[2].lower())

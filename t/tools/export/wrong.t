@@ -26,7 +26,7 @@ for s in later -1 1. .5 1.5s 1e3 0x10 1,5 1.5.2 1234567890123 ''; do
     wrong "from \"$s\"" '-from is ".*": seconds since the run began are legal, for example 1.25' -csv a -from="$s" run
 done
 wrong 'to' '-to is "soon"' -csv a -to soon run
-wrong 'from behind to' '-from lies behind -to' -csv a -from 2 -to 1.999999999 run
+wrong 'from after to' '-from lies after -to' -csv a -from 2 -to 1.999999999 run
 wrong 'wait' '-wait is "long"' -csv a -wait long run
 wrong 'an option that is not there' 'no option -otf; the nearest legal one is -otf2' -otf a run
 is "$(find . -newer one -not -path './run*' -type f -not -name '.out' -not -name '.err')" '' 'nothing is written by these'

@@ -316,7 +316,7 @@ static const struct script scripts[] = {
      "30 2 > Recv 0 7 999 1; 31 2 ! 0 0 7 100; 32 2 < Recv 0; 40 2 = Send 0 9 100 0;"
      "50 0 ! 51 1 9 100",
      "10-20 16-30 40-14", 0, 0},
-    {"what a receive got whose request is freed nobody knows: those behind it that may be the same "
+    {"what a receive got whose request is freed nobody knows: those after it that may be the same "
      "wait",
      TWO_SENDS "14 0 = Send 1 8 100 0; 20 2 = Irecv 0 7 999 61; 22 2 = Request_free 0 0 0 61;"
                "24 2 = Irecv 0 8 999 61; 26 2 = Irecv 0 7 999 62; 30 2 ! 61 0 8 100;"
@@ -388,7 +388,7 @@ static const struct script scripts[] = {
      "10 0 = Send 1 7 100 0; 12 1 = Send 1 7 100 0; 20 3 > Recv 0 7 999 1; 21 3 ! 0 0 7 100;"
      "22 3 < Recv 0; 30 2 > Recv 0 7 999 1; 31 2 ! 0 0 7 100; 32 2 < Recv 0",
      "10-20 12-30", 0, 0},
-    {"sizes that differ: not these, nor any behind them",
+    {"sizes that differ: not these, nor any after them",
      TWO_SENDS "20 2 > Recv 0 7 999 1; 21 2 ! 0 0 7 50; 22 2 < Recv 0; 30 2 > Recv 0 7 999 1;"
                "31 2 ! 0 0 7 100; 32 2 < Recv 0",
      "unlike 2/2", 0, 0},

@@ -90,7 +90,7 @@ class Trace:
             f = [int(x) for x in line.split(":")]
             kind, row, time = f[0], self.row(f[1:5]), f[5]
             if time < last or time > self.duration:
-                fail(f"{line!r} comes behind {last}, of {self.duration}")
+                fail(f"{line!r} comes after {last}, of {self.duration}")
             last = time
             if kind == 1:
                 end, state = f[6:]

@@ -23,7 +23,7 @@ is "$err" 'err' 'stderr too with -quiet'
 printf 'line\n' >"$T/input"
 is "$("$REGTRACE" run -quiet -o "$T/r" -- cat <"$T/input")" 'line' 'stdin reaches the program'
 run 30 "$REGTRACE" run -quiet -o "$T/r" -- printf '%s|' -a --control '' 'a b' --
-is "$out" '-a|--control||a b|--|' 'words behind the program are its own'
+is "$out" '-a|--control||a b|--|' 'words after the program are its own'
 run 30 "$REGTRACE" run -quiet -o "$T/r" printf x
 is "$out" 'x' '-- may be left out'
 
@@ -53,7 +53,7 @@ int regtrace_test_other;
 END
 cc -shared -fPIC -o "$T/other.so" "$T/other.c"
 got=$(LD_PRELOAD=$T/other.so "$REGTRACE" run -quiet -o "$T/r" -- sh -c 'echo "$LD_PRELOAD"')
-is "$got" "$LIBREGTRACE:$T/other.so" 'what LD_PRELOAD held stays behind ours'
+is "$got" "$LIBREGTRACE:$T/other.so" 'what LD_PRELOAD held stays after ours'
 got=$("$REGTRACE" run -quiet -o rel -control-file chains -control stop:timeout:9 -control stop:timeout:8 -buffer 1M -exit-on-stop \
     --controller_log=log -- env 2>&1)
 like "$got" 'chains' 'a control file that is not there is refused'
@@ -69,7 +69,7 @@ is "$status" 4 'in the folder of the run, which is not there yet, it is fine'
 got=$("$REGTRACE" run -quiet -o rel -control-file chains -control stop:timeout:9 -control stop:timeout:8 -buffer 1M -exit-on-stop \
     --controller_log=log -- env)
 like "$got" "^REGTRACE_CONTROL_FILE=$T/chains$" 'the path of a file is made absolute'
-like "$got" "^REGTRACE_CONTROLLER_LOG=$T/log$" 'also behind ='
+like "$got" "^REGTRACE_CONTROLLER_LOG=$T/log$" 'also after ='
 like "$got" "^REGTRACE_DIR=$T/rel$" 'the folder is absolute'
 like "$got" '^REGTRACE_BUFFER=1M$' 'a value goes into its variable'
 like "$got" '^REGTRACE_EXIT_ON_STOP=1$' 'a switch is 1'
@@ -258,12 +258,12 @@ if have_mpi openmpi; then
     like "$status ${err//$'\n'/ }" '^1 .*finalize' 'a rank that -exit-on-stop ends makes mpirun say that it did not finalize, and return 1, as control.md says'
     ok_run 'what it recorded is complete' "$REGTRACE" check "$T/ends"
     run 30 "$REGTRACE" run -o "$T/s" -- mpirun.openmpi -np 1 "$T/static"
-    is "$status" 2 'a static program behind mpirun is refused'
+    is "$status" 2 'a static program after mpirun is refused'
 else
     skip 'both contexts are traced' 'no openmpi here'
     skip '-exit-on-stop under mpirun' 'no openmpi here'
     skip 'what it recorded is complete' 'no openmpi here'
-    skip 'a static program behind mpirun is refused' 'no openmpi here'
+    skip 'a static program after mpirun is refused' 'no openmpi here'
 fi
 
 # Warnings about legal chains appear once before the start and once in the log of the run, and never

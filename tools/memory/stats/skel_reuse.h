@@ -69,8 +69,8 @@ static inline bool skel_reuse_mark(struct skel_reuse *r, size_t number)
 }
 
 /* Returns the number of marks after that moment: in the rest of its block, and in later blocks. */
-static inline __attribute__((always_inline)) uint64_t skel_reuse_behind(const struct skel_reuse *r,
-                                                                        uint64_t moment)
+static inline __attribute__((always_inline)) uint64_t skel_reuse_after(const struct skel_reuse *r,
+                                                                       uint64_t moment)
 {
     uint64_t word = moment / 64, end = (word | (SKEL_REUSE_WORDS - 1)) + 1,
              last = (r->now - 1) / 64 + 1, near = last - end <= SKEL_REUSE_WORDS ? last : end;
@@ -94,7 +94,7 @@ static inline __attribute__((always_inline)) uint64_t skel_reuse_touch(struct sk
 {
     if (number == r->newest)
         return 0;
-    uint64_t moment = skel_reuse_line(r, number)[1], n = skel_reuse_behind(r, moment);
+    uint64_t moment = skel_reuse_line(r, number)[1], n = skel_reuse_after(r, moment);
     uint64_t block = moment / SKEL_REUSE_BLOCK, passed = r->now / SKEL_REUSE_BLOCK;
     r->marks[moment / 64] &= ~(UINT64_C(1) << moment % 64);
     if (block < passed)

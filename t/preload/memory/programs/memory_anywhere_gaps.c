@@ -20,7 +20,7 @@ static long thread = -1, window = -1;
 static long last = -1; /* the element that the window wrote last, or -1 */
 static char first_gap[160];
 
-/* Returns the number behind " WHAT " in a comment of the replay, -1 if there is none. */
+/* Returns the number after " WHAT " in a comment of the replay, -1 if there is none. */
 static long number_of(const char *line, const char *what)
 {
     const char *at = strstr(line, what);
