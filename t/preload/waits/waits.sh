@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Shared by t/preload/waits/waits.t and waits_long.t: runs t/preload/waits/waits under windows. Source
-# it after lib.sh.
+# Shared by t/preload/waits/waits.t and waits_long.t: runs t/preload/waits/waits under windows.
+# Source it after lib.sh.
 
 W=$REGTRACE_BUILD/t/preload/waits/waits
 TIMEOUTS='start:timeout:2ms,stop:timeout:2ms,repeat'
