@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -244,11 +245,28 @@ bool identity_speaks(const struct identity *id)
 }
 
 #define SPEECH_SECONDS 3
+#define PASS_ON_NS 100000000
+
+/* Launchers read standard error from a pipe. MPICH's loses what it has not passed on when the
+ * process ends with an error. */
+static void let_launcher_read(void)
+{
+    struct timespec moment = {.tv_nsec = 10000000}, pass_on = {.tv_nsec = PASS_ON_NS};
+    int unread = 0;
+    long rc = sys_call6(SYS_ioctl, 2, FIONREAD, (long)&unread, 0, 0, 0);
+    for (int i = 0; i < 100 && rc == 0 && unread > 0; i++) {
+        (void)sys_call6(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
+        rc = sys_call6(SYS_ioctl, 2, FIONREAD, (long)&unread, 0, 0, 0);
+    }
+    if (rc == 0)
+        (void)sys_call6(SYS_nanosleep, (long)&pass_on, 0, 0, 0, 0, 0);
+}
 
 void identity_let_speak(const struct identity *id)
 {
-    if (identity_speaks(id))
-        return;
     struct timespec ts = {.tv_sec = SPEECH_SECONDS};
-    (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
+    if (identity_speaks(id))
+        let_launcher_read();
+    else
+        (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
 }

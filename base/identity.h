@@ -35,8 +35,8 @@ void identity_read(struct identity *id, char *const *envp, const char *run_id);
 bool identity_speaks(const struct identity *id);
 
 /* Gives the process that speaks time to report before this process ends. Launchers end a job at its
- * first failed process, which could otherwise end the job without a message. Returns at once in the
- * process that speaks. */
+ * first failed process, which could otherwise end the job without a message. In the process that
+ * speaks, gives the launcher a moment to pass the message on. */
 void identity_let_speak(const struct identity *id);
 
 /* Fields of /proc/PID/stat (proc(5)). */
