@@ -252,12 +252,15 @@ const char *skel_build(struct skel_builds *b, const struct skel_recording *r, in
 
 /* --- while the program runs ------------------------------------------------------------------- */
 
-static bool has(const struct skel_built *built, uint32_t function)
+static int by_number(const void *a, const void *b)
 {
-    for (size_t k = 0; k < built->count; k++)
-        if (built->functions[k] == function)
-            return true;
-    return false;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+bool skel_built_has(const struct skel_built *b, uint32_t function)
+{
+    return bsearch(&function, b->functions, b->count, sizeof function, by_number) != NULL;
 }
 
 const char *skel_build_more(struct skel_builds *b, const struct skel_recording *r, uint32_t number,
@@ -274,7 +277,7 @@ const char *skel_build_more(struct skel_builds *b, const struct skel_recording *
                                                                       : h->images[k].count;
     *image = late ? -1 : (int)k;
     for (size_t i = 0; i < b->built_count; i++)
-        if (strcmp(b->built[i]->name, name) == 0 && has(b->built[i], number - first))
+        if (strcmp(b->built[i]->name, name) == 0 && skel_built_has(b->built[i], number - first))
             return b->built[i]->failed ? NULL : b->built[i]->path;
     struct selection *s = number - first < count ? calloc(1, sizeof *s) : NULL;
     if (s == NULL)

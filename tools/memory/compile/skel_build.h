@@ -56,6 +56,8 @@ const char *skel_build(struct skel_builds *b, const struct skel_recording *r, in
  * object, or NULL if no skeleton has the function or compilation failed with a message. */
 const char *skel_build_more(struct skel_builds *b, const struct skel_recording *r, uint32_t number,
                             uint64_t from, int *image);
+/* Returns whether the function of this number was compiled. */
+bool skel_built_has(const struct skel_built *b, uint32_t function);
 void skel_builds_close(struct skel_builds *b);
 
 #endif

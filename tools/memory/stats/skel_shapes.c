@@ -281,17 +281,6 @@ static bool take_line(void *context, char *line)
     return false;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static bool is_compiled(const struct skel_built *b, uint32_t number)
-{
-    return bsearch(&number, b->functions, b->count, sizeof number, by_number) != NULL;
-}
-
 /* Reads the functions of a skeleton that were compiled, which are those that were entered. The last
  * comes first: rows have that order in what earlier versions wrote. */
 static bool read_one(struct shape_reading *r, const struct skel_built *b)
@@ -303,7 +292,7 @@ static bool read_one(struct shape_reading *r, const struct skel_built *b)
     if (!good)
         message_error("skel", "no skeleton: %s: %s", path, strerror(errno));
     for (size_t k = t.count; good && k-- > 0;)
-        if (is_compiled(b, t.functions[k].number))
+        if (skel_built_has(b, t.functions[k].number))
             good = skel_shape_lines(&t, &t.functions[k], take_line, r);
     free(r->loops);
     skel_text_free(&t);
