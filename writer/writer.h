@@ -216,7 +216,7 @@ struct rt_rank_info {
     bool is_main;       /* has the name rank-NNNNN.h5: not a further process of the rank */
     uint32_t world;     /* 2 or more: MPI_Comm_spawn made its MPI world; 0: unknown */
     uint32_t pid;
-    bool process_lives; /* on this host, when the file was opened */
+    bool process_lives; /* on this host, when the file was opened; false unless it is live */
     enum rt_file_state state;
     /* end_reason: "" while the file is live, then "finished", "killed", "exec", ... */
     const char *host, *program, *end_reason;

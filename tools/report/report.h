@@ -103,7 +103,7 @@ struct report_rank {
     /* start of its first thread, CLOCK_MONOTONIC of rank 0's node */
     int64_t first_ns;
     int64_t realtime_minus_monotonic_ns;
-    bool has_realtime, alive;
+    bool has_realtime;
     struct report_counter counters[REPORT_COUNTERS];
     size_t counter_count;
     bool counts_events;   /* REGTRACE_EVENTS was given */

@@ -38,7 +38,7 @@ const char *report_file_state(const struct report_rank *rank)
     static const char *const names[] = {"closing", "closed", "recovered", "abandoned"};
     if (rank->error != NULL)
         return "unreadable";
-    if (rank->info.state == RT_FILE_LIVE && rank->alive)
+    if (rank->info.process_lives)
         return "live";
     return (unsigned)rank->info.state < 4 ? names[rank->info.state] : "unknown";
 }

@@ -377,7 +377,6 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     out->host = strdup(info->host);
     out->program = strdup(info->program);
     out->end_reason = strdup(info->end_reason);
-    out->alive = info->state == RT_FILE_LIVE && info->process_lives;
     if (out->host == NULL || out->program == NULL || out->end_reason == NULL ||
         copy_tables(out, rank, &r->windows) != 0) {
         rt_error_set(e, "no memory");

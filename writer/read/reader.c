@@ -134,6 +134,7 @@ static void fill_info(struct rt_rank *r)
     int consumed = 0, rank = 0;
     bool is_main = sscanf(file, "rank-%d.h5%n", &rank, &consumed) == 1 && consumed > 0 &&
                    file[consumed] == '\0';
+    enum rt_file_state state = state_of(i);
     r->info = (struct rt_rank_info){
         .file = file,
         .rank = i->rank,
@@ -142,8 +143,8 @@ static void fill_info(struct rt_rank *r)
         .is_main = is_main,
         .world = world != NULL ? (uint32_t)strtoul(world, NULL, 10) : 0,
         .pid = i->pid,
-        .process_lives = process_lives(i),
-        .state = state_of(i),
+        .process_lives = state == RT_FILE_LIVE && process_lives(i),
+        .state = state,
         .host = i->host,
         .program = i->program,
         .end_reason = i->end_reason,
