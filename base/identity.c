@@ -265,8 +265,8 @@ static void let_launcher_read(void)
 void identity_let_speak(const struct identity *id)
 {
     struct timespec ts = {.tv_sec = SPEECH_SECONDS};
-    if (identity_speaks(id))
-        let_launcher_read();
-    else
+    if (!identity_speaks(id))
         (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
+    else if (id->launched)
+        let_launcher_read();
 }

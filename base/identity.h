@@ -36,7 +36,7 @@ bool identity_speaks(const struct identity *id);
 
 /* Gives the process that speaks time to report before this process ends. Launchers end a job at its
  * first failed process, which could otherwise end the job without a message. In the process that
- * speaks, gives the launcher a moment to pass the message on. */
+ * speaks, gives its launcher, if it has one, a moment to pass the message on. */
 void identity_let_speak(const struct identity *id);
 
 /* Fields of /proc/PID/stat (proc(5)). */
