@@ -32,7 +32,7 @@ struct stream_record {
 
 struct streams;
 
-/* Is told each file that was left out, and why. */
+/* Receives the name of each file that was left out, and the reason. */
 struct skipped_files {
     void (*skip)(void *context, const char *file, const char *why);
     void *context;
