@@ -201,25 +201,39 @@ bool writer_is_alive(void)
     return p == NULL || p[1] != ' ' || (p[2] != 'Z' && p[2] != 'X');
 }
 
+/* Removes the stream of a writer that ended before it was ready, unless there is something in it
+ * that `regtrace recover` can read. Returns true if the stream is kept. */
+static bool keep_stream(void)
+{
+    if (atomic_load(&recorder_stream.header->state) != STREAM_EMPTY &&
+        access(process.stream_path, F_OK) == 0)
+        return true;
+    (void)unlink(process.stream_path);
+    return false;
+}
+
 static void report_dead_writer(uint32_t state)
 {
     char few[256];
     writer_limits(few, sizeof few);
     const char *detail = few[0] != '\0' ? few + 2 : NULL;
-    if (state == WRITER_STARTING) { /* no writer removes the stream */
-        (void)unlink(process.stream_path);
+    if (state == WRITER_STARTING && !keep_stream())
         log_detail(LOG_ERROR,
                    "nothing is recorded: the writer of this process ended as soon as it had begun",
                    detail);
-    } else if (detail != NULL) {
+    else if (state == WRITER_STARTING)
+        log_detail(LOG_ERROR,
+                   "the writer of this process ended as soon as it had begun; "
+                   "`regtrace recover` makes its file",
+                   detail);
+    else if (detail != NULL)
         log_detail(LOG_ERROR,
                    "the writer of this process was killed, or had too little to work with; "
                    "`regtrace recover` finishes its file",
                    detail);
-    } else {
+    else
         log_line(LOG_ERROR,
                  "the writer of this process was killed: `regtrace recover` finishes its file");
-    }
 }
 
 /* Sleeps for a short time between looks, because the writer does not signal us. */

@@ -38,11 +38,26 @@ rm -f "$REGTRACE_SHM"/*
 export REGTRACE_WRITER
 REGTRACE_WRITER=$(type -P false)
 limited -c 0
-like "$log" "nothing is recorded: the writer of this process ended as soon as it had begun\$" "a writer that ends at once"
-is "$(ls "$REGTRACE_SHM")" "" "leaves no stream"
+like "$log" "the writer of this process ended as soon as it had begun; .regtrace recover. makes its file\$" "a writer that ends at once"
+run 60 "$REGTRACE" recover "$trace"
+is "$status $(recorded)" "0 1500" "recover makes its file" || diag "$out$err"
+is "$(ls "$REGTRACE_SHM")" "" "and leaves no stream"
+
+# A writer that ended before the stream had a name, and a process without events.
+cat >"$T/removes" <<'END'
+#!/bin/bash
+rm "$REGTRACE_SHM"/*
+END
+chmod +x "$T/removes"
+REGTRACE_WRITER=$T/removes
+limited -c 0
+like "$log" "nothing is recorded: the writer of this process ended as soon as it had begun\$" "a writer that leaves no stream to recover"
+REGTRACE_WRITER=$(type -P false)
+run 60 env REGTRACE_CONTROL=start:pcontrol:1 REGTRACE_DIR="$T/empty" LD_PRELOAD="$LIBREGTRACE" true
+is "$status $(ls "$REGTRACE_SHM")" "0 " "a writer that ends at once leaves no stream without events"
 
 # The writer is killed before it has entered the stream into the run's folder, while it makes the
-# folder. recover could not find such a stream.
+# folder.
 cat >"$T/stuck.c" <<'END'
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,8 +78,10 @@ END
 chmod +x "$T/early"
 REGTRACE_WRITER=$T/early
 limited -c 0
-like "$log" "nothing is recorded: the writer of this process ended as soon as it had begun\$" "a writer that is killed before anybody could find its stream"
-is "$(ls "$REGTRACE_SHM")" "" "leaves none"
+like "$log" "the writer of this process ended as soon as it had begun; .regtrace recover. makes its file\$" "a writer that is killed before it has entered its stream"
+run 60 "$REGTRACE" recover "$trace"
+is "$status $(recorded)" "0 1500" "recover finds the stream" || diag "$out$err"
+is "$(ls "$REGTRACE_SHM")" "" "and leaves none"
 unset REGTRACE_WRITER
 
 REGTRACE_DIR=$T/blind LD_PRELOAD=$LIBREGTRACE run 60 "$P/libc/raw_children" blind
