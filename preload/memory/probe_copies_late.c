@@ -8,7 +8,7 @@
 #include "base/sys.h"
 #include "preload/helper.h"
 #include "preload/libc/interpose.h"
-#include "preload/patch/probe_unwind.h"
+#include "preload/patch/code/probe_unwind.h"
 
 #include <errno.h>
 #include <stdio.h>

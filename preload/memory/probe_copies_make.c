@@ -10,8 +10,8 @@
 #include "base/toolkit/map.h"
 #include "base/identity.h"
 #include "base/log.h"
-#include "preload/patch/near.h"
-#include "preload/patch/probe_unwind.h"
+#include "preload/patch/code/near.h"
+#include "preload/patch/code/probe_unwind.h"
 
 #include <errno.h>
 #include <fnmatch.h>

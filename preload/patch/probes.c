@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "preload/memory/memory.h"
 #include "preload/memory/probe_copies.h"
-#include "preload/patch/probe_wishes.h"
+#include "preload/patch/plans/probe_wishes.h"
 #include "preload/valgrind.h"
 #include "preload/count/counting.h"
 

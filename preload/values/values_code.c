@@ -9,7 +9,7 @@
 #include "base/spin.h"
 #include "base/sys.h"
 #include "preload/libc/images.h"
-#include "preload/patch/near.h"
+#include "preload/patch/code/near.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/count/sampling.h"
 #include "preload/values/values.h"

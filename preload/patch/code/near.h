@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Maps memory near code: 32-bit displacements of copied instructions must reach what the original
  * ones reached. Uses system calls alone, so signal handlers may call these functions. */
-#ifndef REGTRACE_PRELOAD_PATCH_NEAR_H
-#define REGTRACE_PRELOAD_PATCH_NEAR_H
+#ifndef REGTRACE_PRELOAD_PATCH_CODE_NEAR_H
+#define REGTRACE_PRELOAD_PATCH_CODE_NEAR_H
 
 #include <stddef.h>
 #include <stdint.h>

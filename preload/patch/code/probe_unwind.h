@@ -5,8 +5,8 @@
  *
  * The caller describes one range of code at a time, before the code can run, and nobody else
  * describes code meanwhile. */
-#ifndef REGTRACE_PRELOAD_PATCH_PROBE_UNWIND_H
-#define REGTRACE_PRELOAD_PATCH_PROBE_UNWIND_H
+#ifndef REGTRACE_PRELOAD_PATCH_CODE_PROBE_UNWIND_H
+#define REGTRACE_PRELOAD_PATCH_CODE_PROBE_UNWIND_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
 #include "preload/patch/probes.h"
 
 #include "base/log.h"
-#include "preload/patch/probe_fast.h"
+#include "preload/patch/calls/probe_fast.h"
 #include "preload/patch/probe_sites.h"
 
 #include <stdio.h>

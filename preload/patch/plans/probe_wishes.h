@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Requests to regtrace-sites: which alarms or patterns make them, and what the answers are. Used by
  * preload/patch/ only. */
-#ifndef REGTRACE_PRELOAD_PATCH_PROBE_WISHES_H
-#define REGTRACE_PRELOAD_PATCH_PROBE_WISHES_H
+#ifndef REGTRACE_PRELOAD_PATCH_PLANS_PROBE_WISHES_H
+#define REGTRACE_PRELOAD_PATCH_PLANS_PROBE_WISHES_H
 
 #include "preload/patch/probe_sites.h"
 

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/stack/own_stack.h"
-#include "preload/patch/probe_fast.h"
+#include "preload/patch/calls/probe_fast.h"
 #include "preload/patch/probe_sites.h"
 
 #include <stdio.h>

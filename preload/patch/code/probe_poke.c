@@ -11,9 +11,9 @@
  * there traps, and goes on at the same instruction of the copy (probe_trap.c). All jumps of an
  * image then have one distance, and their targets are as far apart as the sites. Each target holds
  * a jump to the code of its site. No thread need be stopped, signalled or waited for. */
-#include "preload/patch/near.h"
+#include "preload/patch/code/near.h"
 #include "preload/patch/probe_sites.h"
-#include "preload/patch/probe_unwind.h"
+#include "preload/patch/code/probe_unwind.h"
 
 #include "base/sys.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Makes the requests to regtrace-sites: one for each alarm, but alarms that ask the same share one;
  * two for each pattern of REGTRACE_FUNCTIONS. */
-#include "preload/patch/probe_wishes.h"
+#include "preload/patch/plans/probe_wishes.h"
 
 #include "base/identity.h"
 #include "preload/memory/probe_copies.h"

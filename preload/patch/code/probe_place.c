@@ -2,9 +2,9 @@
  * Puts plans into the memory of this process: copies of instructions near their image, and probes
  * at the sites. */
 #include "preload/memory/probe_copies.h"
-#include "preload/patch/near.h"
+#include "preload/patch/code/near.h"
 #include "preload/patch/probe_sites.h"
-#include "preload/patch/probe_unwind.h"
+#include "preload/patch/code/probe_unwind.h"
 
 #include <errno.h>
 #include <fcntl.h>

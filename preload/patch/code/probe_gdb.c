@@ -4,7 +4,7 @@
  * this library: a program that compiles at run time has its own list.
  *
  * Format: System V ABI, "Object Files". */
-#include "preload/patch/probe_unwind.h"
+#include "preload/patch/code/probe_unwind.h"
 
 #include "base/error.h"
 #include "preload/patch/probe_sites.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * State that the fast path and the slow path of recording functions share. Used by preload/patch/
  * only. */
-#ifndef REGTRACE_PRELOAD_PATCH_PROBE_FAST_H
-#define REGTRACE_PRELOAD_PATCH_PROBE_FAST_H
+#ifndef REGTRACE_PRELOAD_PATCH_CALLS_PROBE_FAST_H
+#define REGTRACE_PRELOAD_PATCH_CALLS_PROBE_FAST_H
 
 #include "base/options.h"
 #include "base/format/recorder.h"

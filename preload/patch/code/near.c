@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Maps memory near code (near.h). */
-#include "preload/patch/near.h"
+#include "preload/patch/code/near.h"
 
 #include "base/sys.h"
 

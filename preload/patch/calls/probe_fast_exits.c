@@ -5,7 +5,7 @@
  *
  * Signals are not blocked: a handler that interrupts may enter and leave functions. A handler that
  * has changed the list has changed its state; then everything is looked at again. */
-#include "preload/patch/probe_fast.h"
+#include "preload/patch/calls/probe_fast.h"
 
 #include "preload/preload.h"
 

@@ -12,9 +12,9 @@
  * Encodings: Intel's manual, volume 2. The red zone: psABI x86-64, 3.2.2. */
 #include "preload/patch/probes.h"
 
-#include "preload/patch/probe_fast.h"
+#include "preload/patch/calls/probe_fast.h"
 #include "preload/patch/probe_sites.h"
-#include "preload/patch/probe_unwind.h"
+#include "preload/patch/code/probe_unwind.h"
 
 #if defined(__x86_64__)
 

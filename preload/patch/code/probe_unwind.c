@@ -9,8 +9,8 @@
  *
  * Format: DWARF 5, 6.4; LSB 5.0 Core, "Exception Frames". Numbers of registers: psABI x86-64,
  * 3.6.2. */
-#include "preload/patch/near.h"
-#include "preload/patch/probe_unwind.h"
+#include "preload/patch/code/near.h"
+#include "preload/patch/code/probe_unwind.h"
 
 #include "preload/internal.h"
 #include "preload/libc/interpose.h"

@@ -7,7 +7,7 @@
  * Signals are not blocked. A handler that interrupts may record, enter and leave functions, open
  * and close windows, and jump away: see struct probe_opens. A handler that has recorded has moved
  * the cursor; then the slow path looks at everything again. */
-#include "preload/patch/probe_fast.h"
+#include "preload/patch/calls/probe_fast.h"
 
 #include "base/format/recorder.h"
 
