@@ -9,6 +9,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/memory/probe_copies.h"
 #include "preload/count/walk.h"
+#include "preload/patch/calls/probe_calls.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@
 #include "preload/patch/probe_sites.h"
 #include "preload/count/walk.h"
 #include "preload/memory/memory.h"
+#include "preload/patch/calls/probe_calls.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

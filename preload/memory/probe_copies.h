@@ -6,6 +6,7 @@
 
 #include "base/format/copy.h"
 #include "base/format/memory_recording.h"
+#include "preload/patch/plans/probe_plans.h"
 #include "preload/patch/probe_sites.h"
 
 /* Slots of the calling thread. */

@@ -4,6 +4,8 @@
  * be recorded from there on. Copies also call hooks before jumps whose targets are unknown. */
 #include "preload/memory/copy_images.h"
 #include "preload/memory/memory_frames.h"
+#include "preload/patch/calls/probe_calls.h"
+#include "preload/patch/code/probe_code.h"
 
 #if defined(__x86_64__)
 

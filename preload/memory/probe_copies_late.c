@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "preload/helper.h"
 #include "preload/libc/interpose.h"
+#include "preload/patch/code/probe_code.h"
 #include "preload/patch/code/probe_unwind.h"
 
 #include <errno.h>

@@ -10,8 +10,10 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/patch/probe_sites.h"
 #include "preload/memory/memory.h"
+#include "preload/patch/calls/probe_calls.h"
+#include "preload/patch/code/probe_code.h"
+#include "preload/patch/probe_sites.h"
 
 #include <stdlib.h>
 

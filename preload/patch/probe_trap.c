@@ -7,6 +7,8 @@
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
 #include "preload/memory/probe_copies.h"
+#include "preload/patch/calls/probe_calls.h"
+#include "preload/patch/code/probe_code.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/values/values.h"
 

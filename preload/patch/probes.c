@@ -8,11 +8,15 @@
 
 #include "base/identity.h"
 #include "base/log.h"
+#include "preload/count/counting.h"
 #include "preload/memory/memory.h"
 #include "preload/memory/probe_copies.h"
+#include "preload/patch/calls/probe_calls.h"
+#include "preload/patch/code/probe_code.h"
+#include "preload/patch/plans/probe_plans.h"
 #include "preload/patch/plans/probe_wishes.h"
+#include "preload/patch/probe_sites.h"
 #include "preload/valgrind.h"
-#include "preload/count/counting.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -34,14 +34,17 @@ preload/count:preload/stack preload/count:preload/values preload/count:preload/w
 preload/libc:preload/count preload/libc:preload/memory preload/libc:preload/patch
 preload/libc:preload/values preload/libc:preload/waits preload/libc:preload/window
 preload/memory:preload/count preload/memory:preload/libc preload/memory:preload/patch
-preload/memory:preload/patch/code
+preload/memory:preload/patch/calls preload/memory:preload/patch/code
+preload/memory:preload/patch/plans
 preload/patch:preload/count preload/patch:preload/libc preload/patch:preload/memory
-preload/patch:preload/values preload/patch:preload/patch/plans
+preload/patch:preload/values preload/patch:preload/patch/calls
+preload/patch:preload/patch/code preload/patch:preload/patch/plans
 preload/patch/plans:preload/libc preload/patch/plans:preload/memory
 preload/patch/code:preload/count preload/patch/code:preload/libc preload/patch/code:preload/memory
 preload/patch/code:preload/stack preload/patch/code:preload/patch/calls
-preload/patch/calls:preload/libc preload/patch/calls:preload/stack
-preload/patch/calls:preload/patch/code
+preload/patch/code:preload/patch/plans preload/patch/calls:preload/libc
+preload/patch/calls:preload/stack preload/patch/calls:preload/patch/code
+preload/patch/calls:preload/patch/plans
 preload/stack:preload/count preload/stack:preload/memory preload/stack:preload/values
 preload/values:preload/count preload/values:preload/libc preload/values:preload/patch
 preload/values:preload/stack preload/values:preload/patch/code

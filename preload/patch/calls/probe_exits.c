@@ -8,13 +8,13 @@
  * longjmp, the catch of an exception, a probe further up the stack. Only the outermost instance is
  * noted, because only that instance has an exit. A function that ends in a jump to another function
  * ends when the other one ends. */
+#include "preload/patch/calls/probe_calls.h"
 #include "preload/patch/probes.h"
 
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/stack/own_stack.h"
 #include "preload/patch/calls/probe_fast.h"
-#include "preload/patch/probe_sites.h"
 
 #include <stdio.h>
 #include <string.h>

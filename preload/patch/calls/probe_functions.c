@@ -7,11 +7,11 @@
  * another function in place of a call) is over when something shows that its frame is gone. Calls
  * are nested in a thread, whatever stacks it runs on: if a call returns on another stack
  * (coroutines), the calls that were entered since are cut. */
+#include "preload/patch/calls/probe_calls.h"
 #include "preload/patch/probes.h"
 
 #include "base/log.h"
 #include "preload/patch/calls/probe_fast.h"
-#include "preload/patch/probe_sites.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include "preload/patch/probes.h"
 
 #include "preload/patch/calls/probe_fast.h"
-#include "preload/patch/probe_sites.h"
+#include "preload/patch/code/probe_code.h"
 #include "preload/patch/code/probe_unwind.h"
 
 #if defined(__x86_64__)

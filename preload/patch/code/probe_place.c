@@ -3,8 +3,9 @@
  * at the sites. */
 #include "preload/memory/probe_copies.h"
 #include "preload/patch/code/near.h"
-#include "preload/patch/probe_sites.h"
+#include "preload/patch/code/probe_code.h"
 #include "preload/patch/code/probe_unwind.h"
+#include "preload/patch/plans/probe_plans.h"
 
 #include <errno.h>
 #include <fcntl.h>

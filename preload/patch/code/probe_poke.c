@@ -12,7 +12,7 @@
  * image then have one distance, and their targets are as far apart as the sites. Each target holds
  * a jump to the code of its site. No thread need be stopped, signalled or waited for. */
 #include "preload/patch/code/near.h"
-#include "preload/patch/probe_sites.h"
+#include "preload/patch/code/probe_code.h"
 #include "preload/patch/code/probe_unwind.h"
 
 #include "base/sys.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads and writes the program's text, and finds out whether a trap would kill a thread now.
  * Async-signal-safe. */
-#include "preload/patch/probe_sites.h"
+#include "preload/patch/code/probe_code.h"
 
 #include "base/clock.h"
 #include "base/sys.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Asks regtrace-sites for plans; isa/plan/sites_main.c describes the lines of its answer. */
-#include "preload/patch/probe_sites.h"
+#include "preload/patch/plans/probe_plans.h"
 
 #include "base/toolkit/ask.h"
 #include "base/toolkit/map.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lists the images of this process that can have probes. */
-#include "preload/patch/probe_sites.h"
+#include "preload/patch/plans/probe_plans.h"
 
 #include "base/toolkit/cache.h"
 #include "base/identity.h"

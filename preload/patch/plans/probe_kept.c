@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Takes plans from the user's cache without starting regtrace-sites. regtrace-sites writes that
  * cache. */
-#include "preload/patch/probe_sites.h"
+#include "preload/patch/plans/probe_plans.h"
 
 #include "base/toolkit/cache.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds out from the string tables of an image whether it can have a function with a given name.
  * Most images of a process cannot, so we need not ask regtrace-sites about them. */
-#include "preload/patch/probe_sites.h"
+#include "preload/patch/plans/probe_plans.h"
 
 #include "base/identity.h"
 #include "base/name.h"

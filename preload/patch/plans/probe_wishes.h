@@ -4,6 +4,7 @@
 #ifndef REGTRACE_PRELOAD_PATCH_PLANS_PROBE_WISHES_H
 #define REGTRACE_PRELOAD_PATCH_PLANS_PROBE_WISHES_H
 
+#include "preload/patch/plans/probe_plans.h"
 #include "preload/patch/probe_sites.h"
 
 #define PROBE_REQUEST_ROOM 1100u
