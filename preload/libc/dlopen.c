@@ -11,6 +11,7 @@
 #include "preload/count/counting.h"
 #include "preload/libc/images.h"
 #include "preload/libc/interpose.h"
+#include "preload/libc/seen_images.h"
 #include "preload/window/parts.h"
 
 #include "base/sys.h"
@@ -20,65 +21,30 @@
 #include <pthread.h>
 #include <string.h>
 
-#define IMAGES_MAX 4096
-
-struct known_image {
-    uintptr_t base, headers;
-    uint32_t round; /* round of the look that last saw it; 0: entry is free */
-};
-
-/* Only visitors of images_each() use these; the dynamic linker serialises them. */
-static struct known_image known[IMAGES_MAX];
-static unsigned known_count;
-static uint32_t look_round;
-static unsigned long long last_adds, last_subs;
+static struct seen_images seen;
+/* dl_iterate_phdr(3): how many images had been loaded when a look last found nothing new */
+static _Atomic unsigned long long last_adds;
 
 /* A look for new images, and the one that it found. Copies the image's name, which may go away when
  * the loader's lock is released. */
 struct look {
-    bool notify, found, changed;
+    bool notify, found;
+    unsigned long long adds;
     uintptr_t base;
     char build_id[IMAGE_ID_TEXT];
     char path[PATH_MAX];
 };
 
-static struct known_image *find_known(uintptr_t base, uintptr_t headers)
-{
-    for (unsigned i = 0; i < known_count; i++)
-        if (known[i].base == base && known[i].headers == headers && known[i].round != 0)
-            return &known[i];
-    return NULL;
-}
-
-static bool remember(uintptr_t base, uintptr_t headers)
-{
-    for (unsigned i = 0; i < IMAGES_MAX; i++)
-        if (known[i].round == 0) {
-            known[i] = (struct known_image){base, headers, look_round};
-            known_count = i >= known_count ? i + 1 : known_count;
-            return true;
-        }
-    return false; /* more than IMAGES_MAX: not noticed */
-}
-
-/* Stops at the first new image. If there is none it visits them all; visit_end() then forgets those
- * that it has not seen. */
+/* Stops at the first new image, and at once if none was loaded since the last look. */
 static bool visit(const struct loaded_image *m, void *context)
 {
     struct look *l = context;
     if (m->is_program) {
-        l->changed = m->info->dlpi_adds != last_adds || m->info->dlpi_subs != last_subs;
-        if (!l->changed)
+        l->adds = m->info->dlpi_adds;
+        if (l->adds == atomic_load(&last_adds))
             return true;
-        look_round++;
     }
-    uintptr_t headers = (uintptr_t)m->info->dlpi_phdr;
-    struct known_image *k = find_known(m->bias, headers);
-    if (k != NULL) {
-        k->round = look_round;
-        return false;
-    }
-    if (!remember(m->bias, headers) || !l->notify)
+    if (seen_images_have(&seen, m) || !seen_images_add(&seen, m) || !l->notify)
         return false;
     l->found = true;
     l->base = m->bias;
@@ -87,33 +53,23 @@ static bool visit(const struct loaded_image *m, void *context)
     return true;
 }
 
-static bool visit_end(const struct loaded_image *m, void *context)
-{
-    (void)context;
-    for (unsigned i = 0; i < known_count; i++)
-        if (known[i].round != look_round)
-            known[i].round = 0;
-    last_adds = m->info->dlpi_adds;
-    last_subs = m->info->dlpi_subs;
-    return true;
-}
-
-/* Reports all new images. Another thread may load an image between the two walks; that thread then
+/* Reports all new images. Another thread may load an image after the last walk; that thread then
  * looks itself. */
 static void images_look(void *notify)
 {
     struct look l;
+    l.adds = 0;
+    (void)seen_images_forget(&seen);
     for (;;) {
         l.notify = *(const bool *)notify;
-        l.found = l.changed = false;
+        l.found = false;
         memset(l.path, 0, sizeof l.path);
         (void)images_each(visit, &l);
         if (!l.found)
             break;
         trigger_image_loaded(l.path, l.base, l.build_id);
     }
-    if (l.changed)
-        (void)images_each(visit_end, NULL);
+    atomic_store(&last_adds, l.adds);
 }
 
 void images_prepare(void)

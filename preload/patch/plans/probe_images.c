@@ -4,7 +4,7 @@
 
 #include "base/toolkit/cache.h"
 #include "base/identity.h"
-#include "preload/libc/loaded_images.h"
+#include "preload/libc/seen_images.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,29 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define KNOWN_MAX 4096u
-
-/* Images that have been listed. */
-static struct known {
-    uintptr_t bias, from;
-    bool here;
-} known[KNOWN_MAX];
-static unsigned known_count;
+static struct seen_images seen;
 
 struct image_look {
     struct probe_image *images;
     unsigned count, room; /* without room they are only counted */
 };
-
-static unsigned long long last_subs; /* dl_iterate_phdr(3): how many images were unloaded */
-
-static struct known *find_known(uintptr_t bias, uintptr_t from)
-{
-    for (unsigned i = 0; i < known_count; i++)
-        if (known[i].bias == bias && known[i].from == from)
-            return &known[i];
-    return NULL;
-}
 
 /* Does the image run with all signals blocked at times? An int3 would kill the program then. Such
  * are the C library and the dynamic linker, and libraries that run while the C library gives back
@@ -69,13 +52,12 @@ static bool visit(const struct loaded_image *m, void *context)
     struct image_look *l = context;
     uintptr_t ours = (uintptr_t)&visit;
     if ((!m->is_program && strchr(m->path, '/') == NULL) || (ours >= m->from && ours < m->to) ||
-        find_known(m->bias, m->from) != NULL)
+        seen_images_have(&seen, m))
         return false;
     if (l->images == NULL)
         l->count++;
-    if (l->count >= l->room || known_count == KNOWN_MAX)
+    if (l->count >= l->room || !seen_images_add(&seen, m))
         return false;
-    known[known_count++] = (struct known){.bias = m->bias, .from = m->from};
     struct probe_image *p = &l->images[l->count++];
     *p = (struct probe_image){.bias = m->bias,
                               .from = m->from,
@@ -104,35 +86,7 @@ long probe_images(struct probe_image **images)
     return l.count;
 }
 
-static bool read_subs(const struct loaded_image *m, void *context)
-{
-    *(unsigned long long *)context = m->info->dlpi_subs;
-    return true;
-}
-
-static bool note_here(const struct loaded_image *m, void *context)
-{
-    (void)context;
-    struct known *k = find_known(m->bias, m->from);
-    if (k != NULL)
-        k->here = true;
-    return false;
-}
-
 bool probe_images_forget(void)
 {
-    unsigned n = 0;
-    unsigned long long subs = 0;
-    (void)images_each(read_subs, &subs);
-    if (subs == last_subs)
-        return false;
-    last_subs = subs;
-    for (unsigned i = 0; i < known_count; i++)
-        known[i].here = false;
-    (void)images_each(note_here, NULL);
-    for (unsigned i = 0; i < known_count; i++)
-        if (known[i].here)
-            known[n++] = known[i];
-    known_count = n;
-    return true;
+    return seen_images_forget(&seen);
 }
