@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Edit distance of two texts, by dynamic programming with one row. */
+ * Computes the edit distance of two texts, by dynamic programming with one row. */
 #include "base/distance.h"
 
 #include <stddef.h>

@@ -14,7 +14,8 @@ static void unmap_scratch(struct recorder_scratch *s)
         (void)sys_call6(SYS_munmap, (long)s, (long)s->bytes, 0, 0, 0, 0);
 }
 
-/* Do not call it from signal handlers. Calls that take the memory do not nest, except in callbacks
+/* Puts `s` in place of the thread's scratch memory and returns what was there. Do not call it from
+ * signal handlers. Calls that take the memory do not nest, except in callbacks
  * of the program: a nested call finds NULL and maps its own memory. */
 static struct recorder_scratch *swap_scratch(struct recorder_thread *t, struct recorder_scratch *s)
 {

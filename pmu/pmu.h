@@ -183,9 +183,8 @@ enum pmu_trap pmu_step_over_int3(struct pmu_thread *t, void *context);
  * program gets it when it unblocks SIGTRAP. */
 bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info);
 
-/* --- names -----------------------------------------------------------------------------------
- *
- * Names of events are the kernel's generic ones, rHEX, and those of PAPI (PAPI_L1_DCM) and libpfm4
+/* --- names ------------------------------------------------------------------------------------ */
+/* Names of events are the kernel's generic ones, rHEX, and those of PAPI (PAPI_L1_DCM) and libpfm4
  * (perf::PAGE-FAULTS). For the last two, this code asks the program regtrace-events, a separate
  * process. Callers run before main, or in tools. */
 
@@ -210,9 +209,8 @@ void pmu_names_take(const char *given, const char *boot_id);
  * text. */
 bool pmu_names_about(char *papi, char *pfm, size_t room);
 
-/* --- samples ---------------------------------------------------------------------------------
- *
- * Interrupts of a thread at regular distances in its CPU time or in its counts of an event.
+/* --- samples ---------------------------------------------------------------------------------- */
+/* Interrupts of a thread at regular distances in its CPU time or in its counts of an event.
  * Sources: timer_create(2), CLOCK_THREAD_CPUTIME_ID; perf_event_open(2), for the generic names. */
 
 /* A parsed REGTRACE_SAMPLE. */
@@ -302,9 +300,8 @@ bool pmu_sampler_is_overflow(const struct pmu_sampler *s, const siginfo_t *info)
 /* Returns how many periods one signal stands for: also those that ended before its delivery. */
 uint32_t pmu_sampler_weight(const struct pmu_sampler *s, const siginfo_t *info);
 
-/* --- counters --------------------------------------------------------------------------------
- *
- * Events that are counted all the time, for one thread in user mode, and read on demand. */
+/* --- counters --------------------------------------------------------------------------------- */
+/* Events that are counted all the time, for one thread in user mode, and read on demand. */
 
 #define PMU_COUNTERS 8
 
@@ -355,9 +352,8 @@ void pmu_counters_read(const struct pmu_counters *c, struct pmu_reading out[PMU_
 /* Stops counting. Also for the child of fork, where the counters still count the parent. */
 void pmu_counters_end(struct pmu_counters *c);
 
-/* --- what the options of a run ask for -----------------------------------------------------------
- *
- * Each function returns 0, or -errno with the complete error message. Callers run before main, or
+/* --- what the options of a run ask for -------------------------------------------------------- */
+/* Each function returns 0, or -errno with the complete error message. Callers run before main, or
  * in tools. one_window: the run has no chain, so the whole run is one window. */
 
 /* The back end that counts instructions, or the reasons why there is none. Zeroed before

@@ -102,7 +102,7 @@ void process_exec_failed(void);
  * this process has no folder. Valid until the next call. */
 const char *const *process_child_environment(void);
 
-/* --- triggers: triggers.c. Async-signal-safe, may be called from any thread at any time ------- */
+/* --- triggers: preload/window/. Async-signal-safe, may be called from any thread at any time -- */
 
 /* ip: address where it happened; 0: unknown. */
 void trigger_signal(int signal_number, uintptr_t ip);
@@ -120,12 +120,11 @@ void trigger_timers(int timer_code); /* a timeout is over; the code is its chain
 bool trigger_wants_signal(int signal_number);
 bool trigger_wants_images(void);
 
-/* --- windows: windows.c ----------------------------------------------------------------------- */
+/* --- windows: windows.c, fired.c -------------------------------------------------------------- */
 
 /* Follows the broadcast edges of other threads; installed as recorder_sync, so that a thread
  * follows them when it next records. Returns nonzero if the thread is in a window then. */
 uint32_t windows_sync(struct recorder_thread *t);
-void windows_thread_start(struct recorder_thread *t);
 void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t icount);
 
 /* Starts or stops a window for a call of our header or of a preset, as a fired alarm without a
@@ -141,7 +140,7 @@ void run_with_room(const void *context, void (*function)(void *), void *argument
 /* The same for code that reads image files. Not from handlers. */
 void run_with_much_room(void (*function)(void *), void *argument);
 
-/* --- signals: signals.c ----------------------------------------------------------------------- */
+/* --- signals: preload/libc/ ------------------------------------------------------------------- */
 
 /* signals_install() reserves the internal signal and installs its handler. Returns 0, or -errno if
  * no signal is free. signals_real_sigaction() is libc's sigaction(), without our wrapper. */

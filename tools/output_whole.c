@@ -17,8 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- removal, also from a signal handler: system calls alone
- * --------------------------------------- */
+/* --- removal, also from a signal handler: system calls alone ---------------------------------- */
 
 enum { DEEPEST = 8, ROOM = 1024 }; /* folders of exports are four deep */
 
@@ -64,8 +63,7 @@ static bool remove_at(int at, const char *name, int depth)
     return unlinkat(at, name, AT_REMOVEDIR) == 0;
 }
 
-/* --- signals
- * --------------------------------------------------------------------------------------- */
+/* --- signals ---------------------------------------------------------------------------------- */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ};
 enum { ENDING_COUNT = sizeof ending / sizeof *ending, MOST = 8 };
@@ -149,8 +147,7 @@ void output_note_group(pid_t leader)
     group = leader;
 }
 
-/* --- the existing output
- * --------------------------------------------------------------------------- */
+/* --- the existing output ---------------------------------------------------------------------- */
 
 static int refuse(const struct output *o, int rc, const char *why, struct rt_error *e)
 {
@@ -195,8 +192,7 @@ static int cannot(const struct output *o, int error, struct rt_error *e)
     return -error;
 }
 
-/* --- begin and end
- * --------------------------------------------------------------------------------- */
+/* --- begin and end ---------------------------------------------------------------------------- */
 
 static int make(struct output *o, struct rt_error *e)
 {

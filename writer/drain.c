@@ -90,8 +90,8 @@ static void give_back(struct drain *d, uint32_t index)
     struct chunk_header *c = drain_chunk_header(d, index);
     uint32_t generation = c->generation + 1;
     c->generation = (generation & 0xffff) == 0 ? generation + 1 : generation;
-    __atomic_store_n(&c->pad2[0], 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&c->pad2[1], 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->position[0], 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->position[1], 0, __ATOMIC_RELAXED);
     d->chunks[index] = (struct drain_chunk){0};
     atomic_store_explicit(&c->state, CHUNK_FREE, memory_order_release);
     atomic_store(&d->stream->header->chunks_held, 0);
@@ -169,7 +169,7 @@ static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chu
     c->begun = true;
     c->window = h->window;
     *from = 0;
-    uint64_t word = __atomic_load_n(&h->pad2[0], __ATOMIC_RELAXED);
+    uint64_t word = __atomic_load_n(&h->position[0], __ATOMIC_RELAXED);
     if (!d->resumed || d->resumed_rows == 0 || word == 0)
         return;
     uint64_t row = (word >> POSITION_BITS) - 1, have = d->resumed_rows;
@@ -177,7 +177,7 @@ static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chu
     c->skip = have > row ? have - row : 0;
     /* Rows from `end` on belong to other chunks. An `end` that is not greater than `row` is from an
      * earlier taking: the file then has nothing of this one. */
-    uint64_t end = __atomic_load_n(&h->pad2[1], __ATOMIC_RELAXED);
+    uint64_t end = __atomic_load_n(&h->position[1], __ATOMIC_RELAXED);
     uint64_t taken = end > row ? end - row : 0;
     c->skip = c->skip < taken ? c->skip : taken;
 }
@@ -302,11 +302,11 @@ static int take_and_mark(struct taking *k, struct chunk_header *h, bool closed)
     if (from >= k->limit || (!k->holes && !slot_complete(k->slots + from, k->mark, &head)))
         return 0;
     if (!d->resumed)
-        __atomic_store_n(&h->pad2[0], position_word(rankfile_next_row(d->file), from),
+        __atomic_store_n(&h->position[0], position_word(rankfile_next_row(d->file), from),
                          __ATOMIC_RELEASE);
     int rc = take_slots(k, closed);
     if (!d->resumed) /* before any of these rows is committed */
-        __atomic_store_n(&h->pad2[1], rankfile_next_row(d->file), __ATOMIC_RELEASE);
+        __atomic_store_n(&h->position[1], rankfile_next_row(d->file), __ATOMIC_RELEASE);
     return rc;
 }
 

@@ -240,8 +240,7 @@ void recorder_emit_blocked(struct recorder_thread *t, uint32_t code_flags, uint6
  * open or close, and before a chunk is closed; in a signal handler, or with signals blocked. */
 void recorder_finish_call(struct recorder_thread *t);
 
-/* --- setup and edges (slow paths)
- * ----------------------------------------------------------------- */
+/* --- setup and edges (slow paths) ------------------------------------------------------------- */
 
 /* The process's stream. NULL base: recording is off in this process. */
 extern struct stream recorder_stream __attribute__((visibility("hidden")));

@@ -67,9 +67,10 @@ struct chunk_header {
     uint32_t thread;        /* index into the thread table */
     int32_t window;         /* ordinal in force at the first slot, STREAM_NO_WINDOW outside */
     uint32_t pad;
-    uint64_t sequence; /* per thread, from 0, dense: the order of a thread's chunks */
-    uint64_t opened;   /* ticks when the producer took the chunk */
-    uint64_t pad2[3];
+    uint64_t sequence;    /* per thread, from 0, dense: the order of a thread's chunks */
+    uint64_t opened;      /* ticks when the producer took the chunk */
+    uint64_t position[2]; /* the writer's notes of how far it is (writer/drain.h) */
+    uint64_t pad2;
 };
 _Static_assert(sizeof(struct chunk_header) == 64, "two slots");
 

@@ -28,8 +28,7 @@
 #define VALUES_CODE 15u        /* most bytes of an instruction */
 #define VALUES_COPY 48u        /* most bytes of its copy */
 
-/* --- captured values
- * ------------------------------------------------------------------------------ */
+/* --- captured values -------------------------------------------------------------------------- */
 
 enum values_source {
     /* General register, read after the instruction. index: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5
@@ -117,9 +116,8 @@ struct values_answer {
     uint64_t fixup_target;
 };
 
-/* --- records -------------------------------------------------------------------------------------
- *
- * EV_VALUES_CODE: a = number of the instruction in its process (from 1), b = its address; then
+/* --- records ---------------------------------------------------------------------------------- */
+/* EV_VALUES_CODE: a = number of the instruction in its process (from 1), b = its address; then
  *                 16 bytes: 15 of code, with zeros after the instruction, and its length.
  * EV_VALUES:      a = bytes | VALUES_FIRST, VALUES_LAST | periods it stands for << 32; b and the
  *                 slots that follow: the bytes.
@@ -161,9 +159,8 @@ size_t values_put(const struct values_captured *c, uint8_t *out);
  * cut. */
 RT_MUST_CHECK size_t values_get(const uint8_t *bytes, size_t count, struct values_captured *c);
 
-/* --- processing ----------------------------------------------------------------------------------
- *
- * The writer talks to regtrace-vprofiler --process PLUG-IN over a socket, in frames; each frame is
+/* --- processing ------------------------------------------------------------------------------- */
+/* The writer talks to regtrace-vprofiler --process PLUG-IN over a socket, in frames; each frame is
  * answered before the next one. The writer sends VALUES_TRACE: entries (struct values_entry), each
  * with its values after it. The answer is VALUES_TUPLES: struct values_tuple. */
 enum values_frame_kind { VALUES_TRACE = 1, VALUES_TUPLES, VALUES_FAILED /* text */ };

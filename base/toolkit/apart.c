@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starts a process that the traced program does not see.
  *
- * Two clones with CLONE_VM | CLONE_VFORK and without an exit signal make no copy of a large address
- * space, run no atfork handlers and send no SIGCHLD. wait(-1) in the program does not see the
- * intermediate child, which needs __WCLONE. */
+ * Two nested clones with CLONE_VM | CLONE_VFORK make no copy of a large address space and run no
+ * atfork handlers. The first has no exit signal, so the program gets no SIGCHLD, and wait(-1) in the
+ * program does not see it: that needs __WCLONE. */
 #include "base/toolkit/apart.h"
 
 #include "base/sys.h"
@@ -31,8 +31,8 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
 #endif
 
 #ifdef __SANITIZE_ADDRESS__
-/* Otherwise the sanitizer takes frames that killed clones left on such a stack for frames of new
- * ones. */
+/* Makes the sanitizer forget frames that killed clones left on such a stack. Otherwise it takes them
+ * for frames of new clones. */
 void __asan_unpoison_memory_region(const volatile void *at, size_t n);
 #define FORGET_FRAMES(at, n) __asan_unpoison_memory_region(at, n)
 #else

@@ -8,7 +8,7 @@
 static const struct ctl_moment unknown_moment = {.icount = CTL_UNKNOWN};
 
 _Static_assert(offsetof(struct ctl_thread, epoch) == CTL_THREAD_EPOCH_OFFSET,
-               "trampolines compare it");
+               "blocks of probes compare it");
 
 size_t ctl_left_offset(uint16_t alarm)
 {

@@ -173,7 +173,7 @@ void ctl_never_fired(struct ctl_shared *shared, ctl_unfired_function *callback, 
  * - CTL_LEFT_PARKED_MIN and above: not armed. Code may decrement it freely, since 2^61 executions
  *   never happen.
  *
- * So a trampoline for a place with one alarm that is not global need not check whether it is armed:
+ * So the block of a place with one alarm that is not global need not check whether it is armed:
  *
  *     mov  epoch_at(shared), tmp        # ctl_shared_epoch(shared), an absolute address
  *     cmp  tmp, thread->epoch           # CTL_THREAD_EPOCH_OFFSET

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Events counted in windows (REGTRACE_EVENTS): the counters are read when a window opens and
- * closes. Called on the thread concerned. */
+ * Reads the counters of REGTRACE_EVENTS when a window opens and closes. Called on the thread
+ * concerned. */
 #ifndef REGTRACE_PRELOAD_COUNT_COUNTER_RECORDS_H
 #define REGTRACE_PRELOAD_COUNT_COUNTER_RECORDS_H
 

@@ -116,7 +116,7 @@ void counting_handler_end(void *context, struct pmu_inside inside);
 bool counting_trapped(int signo, siginfo_t *info, void *context);
 
 /* The handler of all other signals: its entry, which the kernel calls, and its body, to which the
- * entry jumps. signals.c */
+ * entry jumps. preload/waits/waits_x86_64.S, preload/libc/signals.c */
 void signals_handler(int signo, siginfo_t *info, void *context);
 void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_seen seen);
 

@@ -34,7 +34,7 @@ void sampling_unqueued(struct preload_thread *pt, const siginfo_t *info, const v
 void sampling_values_waited(uint64_t ticks);
 /* A sample of values takes long: halts its sampler, which may be halted already. */
 void sampling_values_halt(struct preload_thread *pt);
-/* A sample of values that went on after its handler (values_hit()) is over. */
+/* Call it when a sample of values ends that went on after its handler (values_hit()). */
 void sampling_values_end(struct preload_thread *pt);
 
 void sampling_thread_ends(struct recorder_thread *t, struct preload_thread *pt);

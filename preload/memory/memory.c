@@ -33,8 +33,7 @@ static uintptr_t stack_now(void)
     return stack != 0 ? stack : (uintptr_t)__builtin_frame_address(0);
 }
 
-/* --- segments
- * ------------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------- */
 
 /* A child of a fork that no wrapper has seen has its parent's memory, but not the mapped file. */
 static bool is_open_at(unsigned n)

@@ -236,8 +236,7 @@ static bool make(struct memory_file *f, uint32_t level)
     return good && put_head(f, level);
 }
 
-/* --- segments
- * ------------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------- */
 
 static bool fail_for(struct memory_file *f, const char *why)
 {

@@ -238,8 +238,7 @@ void memory_flight_at(const uintptr_t kept[6], uintptr_t stack)
     memory_self->flight.is_thrown = false;
 }
 
-/* --- entry
- * ---------------------------------------------------------------------------------------- */
+/* --- entry ------------------------------------------------------------------------------------ */
 
 static void say_missing(uintptr_t at, enum copy_question_kind kind)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Decodes a store of an instrumented copy into its recording, after a fault. */
+ * Finds the register that holds the address of a copy's store into its recording, after a fault. */
 #include "preload/memory/memory_frames.h"
 
 #if defined(__x86_64__)

@@ -199,7 +199,7 @@ static void put_hooks(uint8_t *at)
     }
 }
 
-/* Returns true if an alarm stands at the function's entry: only the entry meets it. */
+/* Returns true if an alarm stands at the function's entry. Calls must then go through the entry. */
 static bool is_awaited(uintptr_t function)
 {
     enum { FURTHEST = 16 }; /* a probe may stand after endbr64 */
@@ -426,8 +426,7 @@ int probe_copies_make(const struct probe_image *image, const struct probe_sites 
     return rc;
 }
 
-/* --- descriptions
- * --------------------------------------------------------------------------------- */
+/* --- descriptions ----------------------------------------------------------------------------- */
 
 uint32_t probe_copies_images(struct memory_image *out, uint32_t room)
 {

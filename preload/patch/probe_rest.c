@@ -17,14 +17,14 @@
 
 #include <stdlib.h>
 
-/* More sites are not worth the time whenever a thread begins, some 10 ms. They are for memory
- * traces: outside windows nothing may be slower. */
+/* With more sites probes stay in, since to write them takes some 10 ms whenever a thread begins.
+ * Probes of memory traces are removed nevertheless: outside windows nothing may be slower. */
 #define PLACES_MAX 32768u
 
 static _Atomic enum { AWAKE, DECIDING, RESTING } state;
 /* Threads whose chains are not known yet (probes_thread_known()): all their chains are still to
  * run. The first thread counts too, while others run. Threads that libc makes inside itself, and
- * threads of a raw copy(2), do not count. */
+ * threads of a raw clone(2), do not count. */
 static _Atomic int32_t unknown_count;
 static __thread bool is_unknown;
 /* Held with all signals blocked. */

@@ -261,7 +261,8 @@ static uint64_t value_after(struct values_thread *v, const struct values_item *i
     return cut(word >> i->shift, i->size);
 }
 
-/* A caller's frame lies above the last one, and its return address is in code. */
+/* Finds the caller's frame. Returns false unless it lies above the last one and its return address
+ * is in code. */
 static bool next_frame(struct values_thread *v, uint64_t *frame, uint64_t *caller)
 {
     uint64_t words[2], below = *caller == 0 ? v->regs.r[RSP] : *frame + sizeof words;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Checks whether files are complete; strict policies refuse incomplete ones, with all causes. */
+ * Checks whether files are complete. The policies strict and lint refuse incomplete ones, with all
+ * causes. */
 #include "tools/channels/models.h"
 
 #include <errno.h>

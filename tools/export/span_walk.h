@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Declares how spans.c tells span_walk.c the meaning of an event for its thread's spans. */
+ * Declares export_span_of() (spans.c), which tells span_walk.c the span that an event begins or
+ * ends. */
 #ifndef REGTRACE_TOOLS_EXPORT_SPAN_WALK_H
 #define REGTRACE_TOOLS_EXPORT_SPAN_WALK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds how long a process has recorded everything that it does with MPI. */
+ * Finds the time until which a process has recorded all its MPI calls. */
 #ifndef REGTRACE_TOOLS_MESSAGES_WHOLE_H
 #define REGTRACE_TOOLS_MESSAGES_WHOLE_H
 

@@ -146,8 +146,8 @@ struct opening {
     char *why; /* why a file was skipped that the report has read; NULL: none was */
 };
 
-/* The report prints why it could not read a file. If it could, the waits must say why they lack
- * it. */
+/* Notes why the waits lack a file that the report has read. Why a file could not be read at all, the
+ * report prints itself. */
 static void skip(void *context, const char *file, const char *why)
 {
     struct opening *o = context;

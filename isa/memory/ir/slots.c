@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds slots: tracks the distances of the stack pointer and the frame pointer from the stack
+ * Finds the stack slots of a function (slots.h): tracks the distances of the stack pointer and the frame pointer from the stack
  * pointer at entry, instruction by instruction. */
 #include "isa/memory/ir/slots.h"
 

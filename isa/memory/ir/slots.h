@@ -22,7 +22,7 @@ void slots_find(struct function *f);
 int slots_of(const struct one *x, unsigned n);
 /* Makes the slots unknown that share bytes with written operand n, except the variable `but`. */
 void slots_overwrite(const struct one *x, unsigned n, int but);
-/* Makes the slots below the stack pointer unknown, where a called function writes. */
+/* Makes the slots below the stack pointer unknown, because a called function writes there. */
 void slots_call(const struct one *x);
 
 #endif

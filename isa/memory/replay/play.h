@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replays with compiled skeletons for regtrace-skel: parses the command line's part for it, and
- * runs it. */
+ * Replays with compiled skeletons: parses regtrace-skel's options for a replay, and runs it. */
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_PLAY_H
 #define REGTRACE_ISA_MEMORY_REPLAY_PLAY_H
 

@@ -69,7 +69,7 @@ static int tell(const struct recording *r, struct rt_error *e, const char *fmt, 
     return -ECANCELED;
 }
 
-/* Reads a line. Returns false if there are no more. */
+/* Reads a line from the process that compiles skeletons. Returns false if no more come. */
 static bool hear(const struct recording *r, char *line, size_t room)
 {
     size_t n = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Following instructions in a handler leaves everything as the processor does. Pieces of code with
+ * Tests that instructions which a handler follows leave registers, vector state and memory as the
+ * processor does. Pieces of code with
  * all kinds of instructions are executed natively, and followed from each of their instructions on,
  * for 1 to 64 instructions. Captured values must be those that single steps show. */
 #include "t/preload/values/following.h"
