@@ -90,29 +90,6 @@ if [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ]; then
     limit=0
     at "a full queue of signals, values, 10 us, 64 followed" -values vp-classic -values-sample task-clock:10000 -values-follow 64
     at "a full queue of signals, values, 192 us, 16 followed" -values vp-classic -values-sample task-clock:192000 -values-follow 16
-    # Other threads have the processor for four fifths of the time, often in the middle of a sample.
-    cpu=$(taskset -cp $$ | sed 's/.*[ ,-]//')
-    # samples_of FOLDER: runs the program on that processor; prints the number of samples.
-    samples_of() {
-        taskset -c "$cpu" "$REGTRACE" run -quiet -o "$1" -values vp-classic -values-sample task-clock:100000 -values-follow 12 -- ./busy >&2 &&
-            "$REGTRACE" values -json "$1" | sed -n 's/^  "samples": \([0-9]*\),/\1/p'
-    }
-    run 300 samples_of alone
-    alone=$out
-    others=()
-    for i in 1 2 3 4; do
-        taskset -c "$cpu" bash -c 'while :; do :; done' &
-        others+=($!)
-    done
-    run 300 samples_of shared
-    kill "${others[@]}"
-    wait "${others[@]}" 2>/dev/null
-    if [[ $err == *task-clock* ]]; then
-        skip "a shared processor" "$err"
-    else
-        diag "a shared processor: $out samples, $alone without the others"
-        is "$((${out:-0} * 5 > ${alone:-1000000} * 3))" 1 "a shared processor: the time of the others is not that of samples" || diag "$err"
-    fi
 else
     skip "values" "no regtrace-vprofiler (Zydis)"
 fi
