@@ -3,10 +3,10 @@
  * loses nothing if the writer is killed.
  *
  * The writer gives a stream chunk back only when its rows are in the file. It notes its position in
- * the chunk's header: position[0], set before the rows are staged, says "slot s has row r";
- * position[1], set before they are committed, says which row follows them, since rows of other chunks may
- * follow. The process that drains the stream after this writer was killed compares both with the
- * rows in the file, and continues at exactly the next slot. */
+ * the chunk's header: position[0], set before the rows are staged, says "slot s has row r".
+ * position[1], set before they are committed, says which row follows them, since rows of other
+ * chunks may follow. The process that drains the stream after this writer was killed compares both
+ * with the rows in the file, and continues at exactly the next slot. */
 #ifndef REGTRACE_WRITER_DRAIN_H
 #define REGTRACE_WRITER_DRAIN_H
 

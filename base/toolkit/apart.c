@@ -2,8 +2,8 @@
  * Starts a process that the traced program does not see.
  *
  * Two nested clones with CLONE_VM | CLONE_VFORK make no copy of a large address space and run no
- * atfork handlers. The first has no exit signal, so the program gets no SIGCHLD, and wait(-1) in the
- * program does not see it: that needs __WCLONE. */
+ * atfork handlers. The first has no exit signal, so the program gets no SIGCHLD, and wait(-1) in
+ * the program does not see it: that needs __WCLONE. */
 #include "base/toolkit/apart.h"
 
 #include "base/sys.h"
@@ -31,8 +31,8 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
 #endif
 
 #ifdef __SANITIZE_ADDRESS__
-/* Makes the sanitizer forget frames that killed clones left on such a stack. Otherwise it takes them
- * for frames of new clones. */
+/* Makes the sanitizer forget frames that killed clones left on such a stack. Otherwise it takes
+ * them for frames of new clones. */
 void __asan_unpoison_memory_region(const volatile void *at, size_t n);
 #define FORGET_FRAMES(at, n) __asan_unpoison_memory_region(at, n)
 #else

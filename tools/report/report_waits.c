@@ -146,8 +146,8 @@ struct opening {
     char *why; /* why a file was skipped that the report has read; NULL: none was */
 };
 
-/* Notes why the waits lack a file that the report has read. Why a file could not be read at all, the
- * report prints itself. */
+/* Notes why the waits lack a file that the report has read. Why a file could not be read at all,
+ * the report prints itself. */
 static void skip(void *context, const char *file, const char *why)
 {
     struct opening *o = context;

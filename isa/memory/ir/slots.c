@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds the stack slots of a function (slots.h): tracks the distances of the stack pointer and the frame pointer from the stack
- * pointer at entry, instruction by instruction. */
+ * Finds the stack slots of a function (slots.h): tracks the distances of the stack pointer and the
+ * frame pointer from the stack pointer at entry, instruction by instruction. */
 #include "isa/memory/ir/slots.h"
 
 #include "isa/memory/ir/decoded.h"

@@ -85,9 +85,9 @@ static uintptr_t word_of(const struct probe_exit *f)
     return word;
 }
 
-/* Returns true if both lie on the thread's own stack, or both elsewhere and less than NEAR apart. The
- * bounds of other stacks are unknown, and one may lie within the thread's own: an array on which
- * signals or coroutines run. */
+/* Returns true if both lie on the thread's own stack, or both elsewhere and less than NEAR apart.
+ * The bounds of other stacks are unknown, and one may lie within the thread's own: an array on
+ * which signals or coroutines run. */
 bool probe_one_stack(uintptr_t a, uintptr_t b)
 {
     uintptr_t away = a > b ? a - b : b - a;

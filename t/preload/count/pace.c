@@ -33,8 +33,8 @@ static void work(void)
         continue;
 }
 
-/* Takes samples of 20 us, 20 us apart. In one of eight the thread sleeps. Returns the processor time
- * within them. */
+/* Takes samples of 20 us, 20 us apart. In one of eight the thread sleeps. Returns the processor
+ * time within them. */
 static uint64_t take_samples(bool sleeps)
 {
     const struct pmu_sample_spec spec = {.period = 1000000000, .is_clock = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * wrong WRITER DIR STREAM records an impossible event: it leaves a function that it has not entered.
- * The recorder never does this. */
+ * wrong WRITER DIR STREAM records an impossible event: it leaves a function that it has not
+ * entered. The recorder never does this. */
 #include "t/writer/producer.h"
 
 #include <stdio.h>
