@@ -244,29 +244,28 @@ bool identity_speaks(const struct identity *id)
     return id->local_rank <= 0;
 }
 
-#define SPEECH_SECONDS 3
+#define SPEECH_NS UINT64_C(3000000000)
+#define LOOK_NS 10000000
 #define PASS_ON_NS 100000000
 
 /* Launchers read standard error from a pipe. MPICH's loses what it has not passed on when the
  * process ends with an error. */
 static void let_launcher_read(void)
 {
-    struct timespec moment = {.tv_nsec = 10000000}, pass_on = {.tv_nsec = PASS_ON_NS};
     int unread = 0;
     long rc = sys_call6(SYS_ioctl, 2, FIONREAD, (long)&unread, 0, 0, 0);
     for (int i = 0; i < 100 && rc == 0 && unread > 0; i++) {
-        (void)sys_call6(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
+        sys_nap(LOOK_NS);
         rc = sys_call6(SYS_ioctl, 2, FIONREAD, (long)&unread, 0, 0, 0);
     }
     if (rc == 0)
-        (void)sys_call6(SYS_nanosleep, (long)&pass_on, 0, 0, 0, 0, 0);
+        sys_nap(PASS_ON_NS);
 }
 
 void identity_let_speak(const struct identity *id)
 {
-    struct timespec ts = {.tv_sec = SPEECH_SECONDS};
     if (!identity_speaks(id))
-        (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
+        sys_nap(SPEECH_NS);
     else if (id->launched)
         let_launcher_read();
 }

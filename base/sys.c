@@ -52,6 +52,12 @@ void sys_restore_signals(uint64_t mask)
     (void)sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
 }
 
+void sys_nap(uint64_t ns)
+{
+    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    (void)sys_call6(SYS_ppoll, 0, 0, (long)&t, 0, 0, 0);
+}
+
 long sys_read_self(uintptr_t address, void *to, size_t n)
 {
     struct iovec here = {.iov_base = to, .iov_len = n};

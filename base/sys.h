@@ -27,6 +27,10 @@ SYS_GENERAL_ONLY long sys_call6(long number, long a, long b, long c, long d, lon
 SYS_GENERAL_ONLY uint64_t sys_block_signals(void);
 SYS_GENERAL_ONLY void sys_restore_signals(uint64_t mask);
 
+/* Sleeps. A handler may call it that has interrupted a system call which is to go on: unlike
+ * nanosleep(2) it leaves alone what the kernel has noted for restart_syscall(2). */
+void sys_nap(uint64_t ns);
+
 /* Returns the bit of a signal in the kernel's 64-bit masks. */
 static inline uint64_t sys_signal_bit(int signo)
 {

@@ -241,7 +241,7 @@ void process_wait_for_writer(void)
 {
     struct stream_header *h = recorder_stream.header;
     uint64_t limit = clock_monotonic_ns() + process.options.number[OPT_exit_wait] * 1000000000u;
-    long nap = 200000;
+    uint64_t nap = 200000;
     while (clock_monotonic_ns() < limit) {
         bool alive =
             writer_is_alive(); /* read before the state: the state of a dead writer is final */
@@ -259,8 +259,7 @@ void process_wait_for_writer(void)
             return;
         }
         recorder_wake_writer();
-        struct timespec ts = {.tv_nsec = nap};
-        (void)sys_call6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
+        sys_nap(nap);
         nap = nap < 5000000 ? nap * 3 / 2 : nap;
     }
     log_line(LOG_WARNING,

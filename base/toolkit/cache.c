@@ -97,8 +97,7 @@ int cache_claim(const struct cache *c, const char *path)
             (void)close(fd);
             return -1;
         }
-        struct timespec t = {.tv_nsec = ns};
-        (void)sys_call6(SYS_nanosleep, (long)&t, 0, 0, 0, 0, 0);
+        sys_nap((uint64_t)ns);
         ns = 2 * ns < MOST_NS ? 2 * ns : MOST_NS;
     }
     return fd;

@@ -262,12 +262,11 @@ bool probe_may_poke(void)
     enum { TRIES = 20, COMING_TRIES = 20000, PAUSE_NS = 100000 };
     for (int i = 0, coming = 0; i - coming < TRIES && i < COMING_TRIES; i++) {
         struct stat st;
-        struct timespec pause = {.tv_nsec = PAUSE_NS};
         if (stat("/proc/self/task", &st) != 0 ||
             (int64_t)st.st_nlink - 2 <= atomic_load(&known_threads) || !anybody_has_blocked())
             return true;
         coming += atomic_load(&coming_threads) > 0;
-        (void)sys_call6(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+        sys_nap(PAUSE_NS);
     }
     return false;
 }

@@ -4,9 +4,13 @@
  * how late they were.
  *
  * waits calls N MS [NAME...]   calls each function until N of its calls were interrupted. MS:
- *                              timeouts. With "bare" in front: N calls, interrupted or not.
+ *                              timeouts. With "bare" in front: N calls, interrupted or not. With
+ *                              "notified" in front: libc has made a thread of its own, which
+ *                              blocks all signals.
  * waits handlers N             the program's own handler ends each call with EINTR, N times; with
  *                              SA_RESTART, calls that the kernel restarts go on */
+#include "t/preload/waits/sleeps.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -80,23 +84,6 @@ static int fails(long rc, int wanted)
 static _Atomic int waiter;     /* thread that waits; 0: none */
 static _Atomic long sleeps_by; /* wake it when it has slept this often */
 static _Atomic(void (*)(void)) end_it;
-
-/* Returns how often that thread has gone to sleep; -1 if it is not asleep now. */
-static long sleeps_of(int tid)
-{
-    char path[64], line[256], state = 0;
-    long n = -1;
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
-    FILE *f = fopen(path, "r");
-    if (f == NULL)
-        return -1;
-    while (fgets(line, sizeof line, f) != NULL) {
-        (void)sscanf(line, "State: %c", &state);
-        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &n);
-    }
-    fclose(f);
-    return state == 'S' ? n : -1;
-}
 
 static long own_sleeps(void)
 {
@@ -430,8 +417,9 @@ static bool is_named(const char *name, char **names)
 int main(int argc, char **argv)
 {
     bool bare = argc > 1 && strcmp(argv[1], "bare") == 0;
-    argv += bare;
-    argc -= bare;
+    bool notified = argc > 1 && strcmp(argv[1], "notified") == 0;
+    argv += bare || notified;
+    argc -= bare || notified;
     if (argc < 3)
         return 2;
     bool handlers = strcmp(argv[1], "handlers") == 0;
@@ -439,6 +427,10 @@ int main(int argc, char **argv)
     ms = handlers ? 20000 : atol(argv[3]);
     setvbuf(stdout, NULL, _IOLBF, 0);
     prepare();
+    struct sigevent by_thread = {.sigev_notify = SIGEV_THREAD};
+    timer_t timer;
+    if (notified && timer_create(CLOCK_MONOTONIC, &by_thread, &timer) != 0)
+        return 1;
     for (int i = 0; i < CALLS; i++) {
         if (argc > 4 && !is_named(calls[i].name, argv + 4))
             continue;

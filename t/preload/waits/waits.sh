@@ -15,13 +15,13 @@ faults() {
 }
 
 # waits_calls NAME SECONDS N OPTION...: interrupts each call N times, with these options of
-# `regtrace run`. The array some limits it to the calls that it names.
-some=()
+# `regtrace run`. The array some limits it to the calls that it names. How may be "notified".
+some=() how=
 waits_calls() {
     local name=$1 limit=$2 n=$3
     shift 3
     rm -rf "$T/waits"
-    timeout "$limit" "$REGTRACE" run -o "$T/waits" "$@" -- "$W" calls "$n" 10 "${some[@]}" >"$T/waits.out" 2>"$T/waits.err"
+    timeout "$limit" "$REGTRACE" run -o "$T/waits" "$@" -- "$W" $how calls "$n" 10 "${some[@]}" >"$T/waits.out" 2>"$T/waits.err"
     is "$?$(faults "$T/waits.out")" 0 "$name: no call fails or returns early" || sed 's/^/# /' "$T/waits.err"
 }
 

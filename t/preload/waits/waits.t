@@ -16,6 +16,10 @@ waits_calls 'timeouts, samples' 60 1 -control "$TIMEOUTS" -sample cpu:1ms
 waits_calls 'bcast, page faults' 60 1 -control "$BCAST" -events page-faults
 waits_calls 'bcast, memory' 60 1 -control "$BCAST" -memory=main
 waits_calls 'bcast, functions' 60 1 -control "$BCAST" -functions=main
+# libc's thread for timers blocks all signals: handlers look for such threads, and pause meanwhile.
+some=(nanosleep poll futex) how=notified
+waits_calls 'bcast, functions, a thread of libc' 60 20 -control "$BCAST" -functions=main
+how=
 some=(nanosleep poll ppoll select epoll_wait semtimedop recv sem_timedwait raw_epoll_wait inline_poll read_woken sigsuspend_woken)
 waits_calls 'stepped' 60 1 -control "$TIMEOUTS" -pmu step
 some=()
