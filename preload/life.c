@@ -6,6 +6,7 @@
 #include "preload/window/marks.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
+#include "preload/stack/own_stack.h"
 #include "preload/count/sampling.h"
 #include "preload/window/parts.h"
 
@@ -256,6 +257,13 @@ struct preload_thread *thread_count_from_here(void)
     return pt;
 }
 
+static void free_state(struct preload_thread *pt)
+{
+    if (pt->wait_stack != 0)
+        own_stack_unmap(pt->wait_stack);
+    (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
+}
+
 void thread_count_ends(void)
 {
     struct recorder_thread *t = &recorder_self;
@@ -267,7 +275,7 @@ void thread_count_ends(void)
     t->window_state = NULL;
     probe_room_end();
     sys_restore_signals(mask);
-    (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
+    free_state(pt);
 }
 
 /* A child of a raw system call has come to its first event. Returns false if nothing can be
@@ -383,7 +391,7 @@ void thread_finish(void)
     probe_room_end();
     recorder_thread_end(t);
     sys_restore_signals(mask);
-    (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
+    free_state(pt);
 }
 
 void thread_named(const char *name)

@@ -6,9 +6,12 @@
 #include "preload/waits/wait_calls.h"
 
 #include "base/clock.h"
+#include "base/sys.h"
 #include "preload/libc/interpose.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/sem.h>
@@ -112,9 +115,19 @@ PRELOAD_EXPORT int accept4(int fd, __SOCKADDR_ARG address, socklen_t *restrict s
     return NEXT(accept4)(fd, address, size, flags);
 }
 
+/* Is this a TCP socket whose connection has been begun? */
+static bool is_connecting(int fd)
+{
+    uint8_t state = 0; /* the first field of struct tcp_info */
+    socklen_t bytes = sizeof state;
+    return sys_call6(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, (long)&state, (long)&bytes, 0) ==
+               0 &&
+           state == TCP_SYN_SENT;
+}
+
 PRELOAD_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t size)
 {
-    waits_note(SYS_connect, fd);
+    waits_note(SYS_connect | (is_connecting(fd) ? WAIT_CONNECTING : 0), fd);
     return NEXT(connect)(fd, address, size);
 }
 

@@ -13,8 +13,10 @@ struct wait_note {
     uint64_t clock;  /* ns of CLOCK_MONOTONIC; 0: the call needs no start time */
     uintptr_t stack; /* of the caller, a little above that of the system call */
     int32_t first;   /* first argument: a descriptor, an id, the low half of an address */
-    int32_t number;
+    int32_t number;  /* may have the flag below */
 };
+/* The socket of this connect() was connecting before: at its timeout it fails with EALREADY. */
+#define WAIT_CONNECTING 0x10000
 extern __thread struct wait_note wait_noted
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

@@ -4,6 +4,7 @@
 
 #if defined(__x86_64__)
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "preload/preload.h"
 #include "preload/waits/wait_ways.h"
@@ -23,7 +24,18 @@
 
 enum { MEMORY_DEVICES = 1, ZERO = 5, URANDOM = 9, TERMINALS = 4, FIRST_PTY = 136, LAST_PTY = 143 };
 
-enum kind { KIND_NONE, KIND_WRITE, KIND_SEND, KIND_RECEIVE, KIND_READ, KIND_RANDOM, KIND_FILE };
+enum kind {
+    KIND_NONE,
+    KIND_WRITE,
+    KIND_SEND,
+    KIND_RECEIVE,
+    KIND_READ,
+    KIND_TERMINAL,
+    KIND_RANDOM,
+    KIND_FILE,
+    KIND_PEEK, /* takes nothing, so the program makes the call again */
+    KIND_URING /* has submitted, and is to wait for completions */
+};
 
 struct transfer {
     enum kind kind;
@@ -32,6 +44,10 @@ struct transfer {
     size_t count;
     struct iovec part;
     uint64_t total;
+    uint64_t enough;  /* the call ends once it has moved this many bytes; 0: `total` */
+    bool has_control; /* the program has room for control data */
+    bool low_water;   /* poll(2) waits for SO_RCVLOWAT bytes, of which some have been read */
+    unsigned between; /* ms to wait for each next byte of a terminal; 0: no limit */
 };
 
 static int socket_option(int fd, int option)
@@ -77,29 +93,70 @@ static enum kind writes_to(int fd)
     return S_ISFIFO(s.st_mode) || terminal ? KIND_WRITE : KIND_NONE;
 }
 
-/* Returns KIND_READ for /dev/zero, /dev/full, /dev/random and /dev/urandom. Other reads may be
- * short. */
-static enum kind reads_from(int fd)
+/* A read of a terminal with VMIN ends when it has that many bytes, or VTIME after a byte. */
+static void reads_terminal(struct transfer *t)
 {
-    struct stat s;
-    if (sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0) != 0 || !S_ISCHR(s.st_mode) ||
-        major(s.st_rdev) != MEMORY_DEVICES)
-        return KIND_NONE;
-    return minor(s.st_rdev) >= ZERO && minor(s.st_rdev) <= URANDOM ? KIND_READ : KIND_NONE;
+    struct wait_terminal how;
+    if (!wait_look_at_terminal(t->fd, &how) || how.least < 2)
+        return;
+    t->kind = KIND_TERMINAL;
+    t->enough = how.least;
+    t->between = how.tenths * 100u;
 }
 
-static enum kind receives_from(int fd, int flags)
+/* A stream socket gives SO_RCVLOWAT bytes, or all that fit with MSG_WAITALL. */
+static void receives(struct transfer *t)
 {
-    bool all = (flags & MSG_WAITALL) != 0 && is_blocking(fd) && is_patient_stream(fd);
-    return all ? KIND_RECEIVE : KIND_NONE;
+    bool all = (t->flags & MSG_WAITALL) != 0;
+    int least = socket_option(t->fd, SO_RCVLOWAT);
+    if ((!all && least < 2) || !is_blocking(t->fd) || !is_patient_stream(t->fd))
+        return;
+    t->low_water = least > 1;
+    t->enough = all ? 0 : (uint64_t)least;
+    t->kind = (t->flags & MSG_PEEK) == 0 ? KIND_RECEIVE : all ? KIND_PEEK : KIND_NONE;
+}
+
+/* Reads of /dev/zero, /dev/full, /dev/random and /dev/urandom give all that is asked for. Reads of
+ * other files may be short. */
+static void reads(struct transfer *t)
+{
+    struct stat s;
+    if (sys_call6(SYS_fstat, t->fd, (long)&s, 0, 0, 0, 0) != 0)
+        return;
+    unsigned which = minor(s.st_rdev);
+    if (S_ISSOCK(s.st_mode))
+        receives(t);
+    else if (S_ISCHR(s.st_mode) && major(s.st_rdev) != MEMORY_DEVICES)
+        reads_terminal(t);
+    else if (S_ISCHR(s.st_mode) && which >= ZERO && which <= URANDOM)
+        t->kind = KIND_READ;
 }
 
 static void fill_message(struct transfer *t, const struct msghdr *m)
 {
     t->parts = m->msg_iov;
     t->count = m->msg_iovlen;
-    if (m->msg_control != NULL && t->kind == KIND_RECEIVE)
-        t->kind = KIND_NONE; /* the call ends where control data begins */
+    if (m->msg_control == NULL || t->kind != KIND_RECEIVE)
+        return;
+    if (m->msg_controllen != 0)
+        t->kind = KIND_NONE; /* the call has received control data, and ends there */
+    t->has_control = true;
+}
+
+/* io_uring_enter returns how many requests it has submitted, also if a signal ended its wait for
+ * completions. */
+static void enters_ring(struct transfer *t, const ucontext_t *uc)
+{
+    long flags = wait_argument(uc, 3);
+    if ((flags & URING_GETEVENTS) != 0 && (flags & URING_EXTENDED) == 0 &&
+        wait_argument(uc, 2) > 0 && uc->uc_mcontext.gregs[REG_RAX] == wait_argument(uc, 1))
+        t->kind = KIND_URING;
+}
+
+static bool has_parts(long number)
+{
+    return number == SYS_writev || number == SYS_readv || number == SYS_preadv ||
+           number == SYS_preadv2;
 }
 
 /* Describes the call with this number. KIND_NONE: the call may end early by itself. */
@@ -111,7 +168,12 @@ static void fill(struct transfer *t, const ucontext_t *uc, long number)
     switch (number) {
     case SYS_write:
     case SYS_writev: t->kind = writes_to(t->fd); break;
-    case SYS_read: t->kind = reads_from(t->fd); break;
+    case SYS_read:
+    case SYS_readv:
+    case SYS_pread64:
+    case SYS_preadv:
+    case SYS_preadv2: reads(t); break;
+    case SYS_io_uring_enter: enters_ring(t, uc); break;
     case SYS_sendto:
     case SYS_sendmsg:
         t->flags = (int)(number == SYS_sendto ? wait_argument(uc, 3) : third);
@@ -120,7 +182,7 @@ static void fill(struct transfer *t, const ucontext_t *uc, long number)
     case SYS_recvfrom:
     case SYS_recvmsg:
         t->flags = (int)(number == SYS_recvfrom ? wait_argument(uc, 3) : third);
-        t->kind = receives_from(t->fd, t->flags);
+        receives(t);
         break;
     case SYS_getrandom:
         t->part = (struct iovec){(void *)(uintptr_t)wait_argument(uc, 0), (size_t)second};
@@ -133,9 +195,11 @@ static void fill(struct transfer *t, const ucontext_t *uc, long number)
         break;
     default: break;
     }
-    if (t->kind != KIND_RANDOM && (t->flags & OTHER_FLAGS) != 0)
+    if (t->kind != KIND_RANDOM && t->kind != KIND_PEEK && (t->flags & OTHER_FLAGS) != 0)
         t->kind = KIND_NONE;
-    if (t->kind != KIND_NONE && number == SYS_writev) {
+    if (t->kind == KIND_PEEK && (t->flags & OTHER_FLAGS & ~MSG_PEEK) != 0)
+        t->kind = KIND_NONE;
+    if (t->kind != KIND_NONE && has_parts(number)) {
         t->parts = (const struct iovec *)second; /* NOLINT: the program's */
         t->count = (size_t)third;
     } else if (t->kind != KIND_NONE && (number == SYS_sendmsg || number == SYS_recvmsg)) {
@@ -153,6 +217,8 @@ static struct transfer transfer_of(const ucontext_t *uc, long number)
         for (size_t i = 0; i < t.count; i++)
             t.total += t.parts[i].iov_len;
     }
+    if (t.enough != 0 && t.enough < t.total)
+        t.total = t.enough;
     return t;
 }
 
@@ -165,7 +231,8 @@ static void look(void *p)
 {
     struct buffer_look *l = p;
     struct transfer t = transfer_of(l->uc, wait_number(l->uc));
-    l->is_short = t.kind != KIND_NONE && (uint64_t)l->uc->uc_mcontext.gregs[REG_RAX] < t.total;
+    l->is_short = t.kind == KIND_URING ||
+                  (t.kind != KIND_NONE && (uint64_t)l->uc->uc_mcontext.gregs[REG_RAX] < t.total);
 }
 
 bool transfer_is_short(const ucontext_t *uc)
@@ -179,6 +246,7 @@ bool transfer_is_short(const ucontext_t *uc)
 /* Returns what remains of the first part that is not complete. */
 static struct iovec remaining(const struct transfer *t, uint64_t done)
 {
+    uint64_t all = done;
     struct iovec part = t->part;
     for (size_t i = 0; t->parts != NULL; i++) {
         part = t->parts[i];
@@ -186,25 +254,51 @@ static struct iovec remaining(const struct transfer *t, uint64_t done)
             break;
         done -= part.iov_len;
     }
-    return (struct iovec){(char *)part.iov_base + done, part.iov_len - done};
+    uint64_t bytes = part.iov_len - done, left = t->total - all;
+    return (struct iovec){(char *)part.iov_base + done, bytes < left ? bytes : left};
 }
 
-/* Waits before it receives, so that an error of the socket is left for the program's next call. */
+/* Does control data come with the next byte? Looks without room for it, so that it stays there. */
+static bool control_comes(int fd)
+{
+    char byte;
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    long rc = sys_call6(SYS_recvmsg, fd, (long)&m, MSG_PEEK | MSG_DONTWAIT, 0, 0, 0);
+    return rc > 0 && (m.msg_flags & MSG_CTRUNC) != 0;
+}
+
+/* Waits before it receives, so that an error of the socket is left for the program's next call. With
+ * a low-water mark that wait would be for too many bytes: an error that comes while this receives
+ * is lost then. */
 static long receive(ucontext_t *uc, const struct transfer *t, struct iovec part,
                     struct signals_seen seen)
 {
     struct pollfd fd = {.fd = t->fd, .events = POLLIN};
-    const long wait[6] = {(long)&fd, 1, 0, 0, 0, 0};
-    const long arguments[6] = {
-        t->fd, (long)part.iov_base, (long)part.iov_len, (t->flags & ~MSG_WAITALL) | MSG_DONTWAIT, 0,
-        0};
+    const struct timespec none = {0};
+    const long wait[6] = {(long)&fd, 1, t->low_water ? (long)&none : 0, 0, 0, 0};
+    int flags = t->low_water ? t->flags | MSG_WAITALL : (t->flags & ~MSG_WAITALL) | MSG_DONTWAIT;
+    const long arguments[6] = {t->fd, (long)part.iov_base, (long)part.iov_len, flags, 0, 0};
     long rc = waits_once(uc, SYS_ppoll, wait, seen);
     if (rc < 0)
         return rc;
-    if ((fd.revents & (POLLERR | POLLNVAL)) != 0)
+    if ((fd.revents & (POLLERR | POLLNVAL)) != 0 || (t->has_control && control_comes(t->fd)))
         return 0;
     rc = waits_once(uc, SYS_recvfrom, arguments, seen);
     return rc == -EAGAIN ? WAITS_AGAIN : rc;
+}
+
+/* The terminal's own limit on the time between bytes begins with the first byte of a read. */
+static long read_terminal(ucontext_t *uc, const struct transfer *t, struct iovec part,
+                          struct signals_seen seen)
+{
+    const long arguments[6] = {t->fd, (long)part.iov_base, (long)part.iov_len, 0, 0, 0};
+    struct pollfd fd = {.fd = t->fd, .events = POLLIN};
+    int64_t end = (int64_t)clock_monotonic_ns() + (int64_t)t->between * 1000000;
+    long rc = t->between == 0 ? 1 : WAITS_AGAIN;
+    while (rc == WAITS_AGAIN)
+        rc = waits_poll(uc, &fd, end, seen);
+    return rc <= 0 ? rc : waits_once(uc, SYS_read, arguments, seen);
 }
 
 static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
@@ -213,6 +307,7 @@ static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
     long base = (long)part.iov_base, bytes = (long)part.iov_len;
     switch (t->kind) {
     case KIND_RECEIVE: return receive(uc, t, part, seen);
+    case KIND_TERMINAL: return read_terminal(uc, t, part, seen);
     case KIND_SEND: { /* after some bytes an error raises no SIGPIPE */
         const long arguments[6] = {t->fd, base, bytes, t->flags | MSG_NOSIGNAL, 0, 0};
         return waits_once(uc, SYS_sendto, arguments, seen);
@@ -227,17 +322,35 @@ static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
     }
     case KIND_READ:
     case KIND_WRITE:
+    case KIND_PEEK:
+    case KIND_URING:
     case KIND_NONE: break;
     }
     const long arguments[6] = {t->fd, base, bytes, 0, 0, 0};
     return waits_once(uc, t->kind == KIND_READ ? SYS_read : SYS_write, arguments, seen);
 }
 
-void transfer_go_on(ucontext_t *uc, struct signals_seen seen)
+/* Waits for the completions. If they are there, the program has not taken them yet, and this ends at
+ * once. */
+static void wait_for_ring(ucontext_t *uc, struct signals_seen seen)
+{
+    long arguments[6];
+    for (unsigned i = 0; i < 6; i++)
+        arguments[i] = wait_argument(uc, i);
+    arguments[1] = 0; /* submit nothing more */
+    while (waits_once(uc, SYS_io_uring_enter, arguments, seen) == WAITS_AGAIN)
+        continue;
+}
+
+bool transfer_go_on(ucontext_t *uc, struct signals_seen seen)
 {
     struct transfer t = transfer_of(uc, wait_number(uc));
     uint64_t done = (uint64_t)uc->uc_mcontext.gregs[REG_RAX];
-    while (done < t.total) {
+    if (t.kind == KIND_PEEK)
+        return true;
+    if (t.kind == KIND_URING)
+        wait_for_ring(uc, seen);
+    while (t.kind != KIND_URING && done < t.total) {
         long rc = move(uc, &t, remaining(&t, done), seen);
         if (rc > 0)
             done += (uint64_t)rc;
@@ -246,6 +359,7 @@ void transfer_go_on(ucontext_t *uc, struct signals_seen seen)
     }
     uc->uc_mcontext.gregs[REG_RAX] = (greg_t)done;
     uc->uc_mcontext.gregs[REG_RCX] = 0;
+    return false;
 }
 
 #endif

@@ -15,7 +15,8 @@
 bool transfer_is_short(const ucontext_t *uc);
 
 /* Moves the rest until all is moved, a call fails, or a handler of the program runs. Puts the count
- * into the context. For a context for which transfer_is_short() is true. */
-void transfer_go_on(ucontext_t *uc, struct signals_seen seen);
+ * into the context. Returns true, and does nothing, if the program must make the call again. For a
+ * context for which transfer_is_short() is true. */
+bool transfer_go_on(ucontext_t *uc, struct signals_seen seen);
 
 #endif

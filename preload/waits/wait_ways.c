@@ -9,13 +9,14 @@
 #include "preload/waits/wait_calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 
 #define NUMBER_BYTES 20u /* length of code before a system call to search for its number */
-#define URING_EXTENDED 8 /* IORING_ENTER_EXT_ARG */
 
 static uintptr_t at_of(const ucontext_t *uc)
 {
@@ -154,7 +155,7 @@ long wait_number(const ucontext_t *uc)
     long number = number_in_code(signals_ip_of(uc) - 2);
     const struct wait_note *n = &wait_noted;
     bool fits = number < 0 && n->stack == stack_of(uc) && n->first == (int32_t)wait_argument(uc, 0);
-    return fits ? n->number : number;
+    return fits ? n->number & ~WAIT_CONNECTING : number;
 }
 
 static int64_t ns_of(int64_t seconds, int64_t rest)
@@ -177,6 +178,21 @@ static bool timeout_of(const ucontext_t *uc, const struct wait_rule *r, int64_t 
         return false;
     *ns = r->unit == UNIT_TIMESPEC ? ns_of(ts->tv_sec, ts->tv_nsec)
                                    : ns_of(tv->tv_sec, tv->tv_usec * 1000 + 999);
+    return true;
+}
+
+bool wait_look_at_terminal(int fd, struct wait_terminal *how)
+{
+    enum { CANONICAL = 2, TIME = 5, MIN = 6 };
+    struct { /* the kernel's termios, which is shorter than libc's */
+        uint32_t input, output, control, local;
+        uint8_t line, characters[19];
+    } t;
+    long flags = sys_call6(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    if (flags < 0 || (flags & O_NONBLOCK) != 0 ||
+        sys_call6(SYS_ioctl, fd, TCGETS, (long)&t, 0, 0, 0) != 0 || (t.local & CANONICAL) != 0)
+        return false;
+    *how = (struct wait_terminal){.least = t.characters[MIN], .tenths = t.characters[TIME]};
     return true;
 }
 
@@ -207,6 +223,7 @@ static enum wait_way way_of(const ucontext_t *uc, const struct wait_rule *r, int
     case WAY_REST:
     case WAY_TIMED: return timeout_of(uc, r, timeout) ? (enum wait_way)r->way : WAY_AGAIN;
     case WAY_SOCKET: return socket_timeout(uc, r, timeout) ? WAY_SOCKET : WAY_AGAIN;
+    case WAY_TERMINAL:
     case WAY_TRANSFER:
     case WAY_RESTARTED:
     case WAY_NONE: break;

@@ -16,6 +16,7 @@ enum wait_way {
     WAY_REST,     /* the kernel wrote the remaining time into argument `timeout` */
     WAY_TIMED,    /* with the remaining time as argument `timeout` */
     WAY_SOCKET,   /* its socket may have SO_RCVTIMEO or SO_SNDTIMEO */
+    WAY_TERMINAL, /* the kernel restarts it, with the terminal's whole timeout (VTIME) */
     WAY_TRANSFER, /* it has moved some bytes; wait_transfers.c moves the rest */
     WAY_RESTARTED /* the kernel restarts it, if it can restart it at all */
 };
@@ -30,7 +31,7 @@ struct wait_rule {
 struct wait_broken {
     const struct wait_rule *rule; /* NULL: unknown call */
     enum wait_way way;
-    int64_t timeout; /* ns, of WAY_REST, WAY_TIMED and WAY_SOCKET */
+    int64_t timeout; /* ns, of WAY_REST, WAY_TIMED, WAY_SOCKET and WAY_TERMINAL */
 };
 
 /* Is the thread directly after a system call, so that nothing has changed its registers since? */
@@ -50,11 +51,46 @@ long wait_number(const ucontext_t *uc);
 /* Returns argument i of the call, 0 to 5. */
 long wait_argument(const ucontext_t *uc, unsigned i);
 
+#define URING_GETEVENTS 1 /* IORING_ENTER_GETEVENTS */
+#define URING_EXTENDED 8  /* IORING_ENTER_EXT_ARG */
+
+/* How reads of a terminal end that is not in canonical mode: termios(3), VMIN and VTIME. */
+struct wait_terminal {
+    uint8_t least;  /* bytes */
+    uint8_t tenths; /* of a second; with `least` between bytes, otherwise in all */
+};
+/* Returns false if this is no terminal, is in canonical mode, or does not block. */
+bool wait_look_at_terminal(int fd, struct wait_terminal *how);
+
 #define WAITS_AGAIN (-516) /* never a result: the kernel uses it internally only */
 
 /* Makes the call once, under the program's mask. Returns WAITS_AGAIN if the caller must make it
  * again, with the time that then remains. Signals are blocked up to waits_call(), which unblocks
  * them; there they end the call. In waits.c. */
 long waits_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen);
+
+/* Waits likewise until poll(2) says that the descriptor is ready, or until `end`, in ns of
+ * CLOCK_MONOTONIC. Returns what poll(2) returns, or WAITS_AGAIN. In waits.c. */
+struct pollfd;
+long waits_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_seen seen);
+
+/* Continues the call, and puts its result into the context. May wait. In waits.c. */
+void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came);
+
+/* Has the stack room for handlers of the program, or for what unwinds a cancelled thread? They need
+ * it while our handler is on the stack and continues the call. In wait_stack.c, as the next one. */
+bool waits_have_room(const ucontext_t *uc);
+/* Continues the call on another stack: if the alternate stack is small, on the interrupted one; if
+ * the thread's own is small, on one of ours. Returns false if there is no room on the interrupted
+ * one. */
+bool waits_move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came);
+
+/* Waits until the socket of an interrupted call is ready, or until `end`. Returns the call's result,
+ * or WAITS_AGAIN if the program must make it again. connecting: of connect, see WAIT_CONNECTING. In
+ * wait_ready.c, as the next one. */
+long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connecting, int64_t end,
+                     struct signals_seen seen);
+/* Waits as a read of a terminal does (WAY_TERMINAL). Returns 0 if nothing came. */
+long wait_for_terminal(ucontext_t *uc, int64_t timeout, struct signals_seen seen);
 
 #endif

@@ -83,7 +83,8 @@ static const struct wait_note *note_for(const ucontext_t *uc, long number)
     const struct wait_note *n = &wait_noted;
     bool fits = n->clock != 0 && n->stack - stack_of(uc) <= NOTE_REACH &&
                 n->first == (int32_t)wait_argument(uc, 0) &&
-                (n->number == number || (n->number == SYS_epoll_pwait && number == SYS_epoll_wait));
+                ((n->number & ~WAIT_CONNECTING) == number ||
+                 (n->number == SYS_epoll_pwait && number == SYS_epoll_wait));
     return fits ? n : NULL;
 }
 
@@ -156,11 +157,12 @@ static void give(ucontext_t *uc)
     uc->uc_mcontext.gregs[REG_RCX] = 0;
 }
 
-/* Ends a call with EINTR that the kernel or we have set up to be executed again. */
-static void end_restarted(ucontext_t *uc)
+/* Ends a call with this result that the kernel or we have set up to be executed again. */
+static void end_restarted(ucontext_t *uc, long result)
 {
-    uc->uc_mcontext.gregs[REG_RAX] = -EINTR;
+    uc->uc_mcontext.gregs[REG_RAX] = result;
     uc->uc_mcontext.gregs[REG_RIP] += 2;
+    uc->uc_mcontext.gregs[REG_RCX] = 0;
 }
 
 void waits_program_comes(void *context, bool restarts)
@@ -176,7 +178,7 @@ void waits_program_comes(void *context, bool restarts)
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)waits_call_ends;
     } else if (at == again.at && stack_of(uc) == again.stack >> 1) {
         if (wait_rule_ahead(uc) != NULL && ((again.stack & AGAIN_ALWAYS) != 0 || !restarts))
-            end_restarted(uc);
+            end_restarted(uc, -EINTR);
     }
 }
 
@@ -207,8 +209,7 @@ static void let_restart(ucontext_t *uc, struct signals_seen seen)
     (void)sys_block_signals();
     again = (typeof(again)){.at = at_of(uc), .stack = stack_of(uc) << 1};
     if (signals_seen.breaking != seen.breaking) {
-        end_restarted(uc);
-        give(uc);
+        end_restarted(uc, -EINTR);
     }
 }
 
@@ -266,37 +267,35 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
     return rc;
 }
 
-/* Waits until the socket is ready or `end`. Returns WAITS_AGAIN if the program must make the call
- * again. */
-static long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, int64_t end,
-                            struct signals_seen seen)
+long waits_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_seen seen)
 {
-    struct pollfd fd = {.fd = (int)wait_argument(uc, 0),
-                        .events = b->rule->unit == UNIT_SEND ? POLLOUT : POLLIN};
-    struct timespec left;
-    const long arguments[6] = {(long)&fd, 1, (long)&left, 0, 0, 0};
-    long rc;
-    do {
-        left = time_until(end);
-        rc = waits_once(uc, SYS_ppoll, arguments, seen);
-    } while (rc == WAITS_AGAIN);
-    if (rc == 0)
-        return b->rule->number == SYS_connect ? -EINPROGRESS : -EAGAIN;
-    return rc == -EINTR ? rc : WAITS_AGAIN;
+    struct timespec left = time_until(end);
+    const long arguments[6] = {(long)fd, 1, (long)&left, 0, 0, 0};
+    return waits_once(uc, SYS_ppoll, arguments, seen);
 }
 
-static void go_on(ucontext_t *uc, const struct wait_broken *b, int64_t arrived,
-                  struct signals_seen seen)
+void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
 {
+    struct signals_seen seen = came.seen;
     if (b->way == WAY_TRANSFER) {
-        transfer_go_on(uc, seen);
+        if (transfer_go_on(uc, seen))
+            execute_again(uc, wait_number(uc), seen);
+        return;
+    }
+    if (b->way == WAY_TERMINAL) {
+        if (wait_for_terminal(uc, b->timeout, seen) != 0)
+            let_restart(uc, seen);
+        else
+            end_restarted(uc, 0);
         return;
     }
     const struct wait_note *n = b->way == WAY_REST ? NULL : note_for(uc, b->rule->number);
-    int64_t end = (n != NULL ? (int64_t)n->clock : arrived) + b->timeout;
-    long rc = b->way == WAY_KERNEL   ? wait_by_kernel(uc, seen)
-              : b->way == WAY_SOCKET ? wait_for_socket(uc, b, end, seen)
-                                     : wait_until(uc, b, end, seen);
+    int64_t end = (n != NULL ? (int64_t)n->clock : came.at) + b->timeout;
+    long rc =
+        b->way == WAY_KERNEL ? wait_by_kernel(uc, seen)
+        : b->way == WAY_SOCKET
+            ? wait_for_socket(uc, b, n != NULL && (n->number & WAIT_CONNECTING) != 0, end, seen)
+            : wait_until(uc, b, end, seen);
     if (rc == WAITS_AGAIN)
         execute_again(uc, b->rule->number, seen);
     else if (rc == -EINTR)
@@ -305,92 +304,7 @@ static void go_on(ucontext_t *uc, const struct wait_broken *b, int64_t arrived,
         uc->uc_mcontext.gregs[REG_RAX] = rc;
 }
 
-/* --- on an alternate stack -------------------------------------------------------------------- */
-
-/* Returns how much of the stack the kernel takes for the frame of a handler. */
-static uintptr_t frame_bytes(const ucontext_t *uc)
-{
-    uintptr_t state = (uintptr_t)uc->uc_mcontext.fpregs;
-    uint32_t bytes = 0;
-    if (state > (uintptr_t)uc)
-        memcpy(&bytes, (const char *)state + 464 + 4, sizeof bytes); /* struct _fpx_sw_bytes */
-    return bytes != 0 ? state - (uintptr_t)uc + bytes : sizeof *uc;
-}
-
-/* Has the alternate stack room for handlers of the program? They need it while our handler is on it
- * and continues the call. */
-static bool has_room(const ucontext_t *uc)
-{
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0),
-              room = here - (uintptr_t)uc->uc_stack.ss_sp;
-    return room >= uc->uc_stack.ss_size || room >= 2 * frame_bytes(uc) + 8192;
-}
-
-/* Is this range mapped? That is all we can find out: another stack may lie there without a guard
- * page in between. */
-static bool is_memory(uintptr_t from, uintptr_t to)
-{
-    char byte;
-    for (; from < to; from += TEXT_PAGE)
-        if (sys_read_self(from, &byte, 1) != 1)
-            return false;
-    return sys_read_self(to - 1, &byte, 1) == 1;
-}
-
-struct elsewhere {
-    ucontext_t *uc;
-    struct wait_broken broken;
-    struct waits_arrival came;
-};
-
-/* Adjusts the chain of frame pointers in the copy, so that unwinders stay in the copy. `first` is a
- * slot of the copy. Moves each pointer into [from, from + bytes) to `to`; with back, undoes
- * that. */
-static void move_frame_pointers(uintptr_t *first, uintptr_t from, uintptr_t to, size_t bytes,
-                                bool back)
-{
-    uintptr_t *slot = first;
-    while (*slot - (back ? to : from) < bytes - sizeof *slot) {
-        uintptr_t there = *slot + (back ? 0 : to - from);
-        *slot = back ? there - (to - from) : there;
-        slot = (uintptr_t *)there; /* NOLINT: in the copy */
-    }
-}
-
-/* Continues the call. Everything that this function uses is in the copy. */
-static void go_on_elsewhere(struct elsewhere *e, char *from, char *to, size_t bytes)
-{
-    ucontext_t *uc = (ucontext_t *)(to + ((char *)e->uc - from));
-    uintptr_t *frame = (uintptr_t *)(void *)to + 1; /* the saved %rbx is below it */
-    void *kept = memory_where.context;
-    if (kept == e->uc)
-        memory_where.context = uc;
-    move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, false);
-    go_on(uc, &e->broken, e->came.at, e->came.seen);
-    (void)sys_block_signals();
-    move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, true);
-    memory_where.context = kept;
-    memcpy(from, to, bytes);
-}
-
-void waits_elsewhere(uintptr_t below, uintptr_t end,
-                     void (*function)(struct elsewhere *e, char *from, char *to, size_t bytes),
-                     struct elsewhere *argument) __attribute__((visibility("hidden")));
-
-/* If the alternate stack is small: moves to the interrupted stack, where a handler without
- * SA_ONSTACK would run, and continues the call there. Returns false if that stack has no room or is
- * the alternate stack itself. */
-static bool move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
-{
-    enum { RED_ZONE = 128, ROOM = 4096 }; /* for our code and one more of our signals */
-    uintptr_t low = (uintptr_t)uc->uc_stack.ss_sp, end = low + uc->uc_stack.ss_size;
-    struct elsewhere e = {.uc = uc, .broken = *b, .came = came};
-    uintptr_t stack = stack_of(uc), bytes = end - (uintptr_t)__builtin_frame_address(0);
-    if (stack - low < uc->uc_stack.ss_size || !is_memory(stack - bytes - ROOM, stack))
-        return false;
-    waits_elsewhere(stack - RED_ZONE, end, go_on_elsewhere, &e);
-    return true;
-}
+/* --- the end of our handler -------------------------------------------------------------------- */
 
 /* Has our signal alone ended a transfer of data early? If a handler of the program ran, it has
  * ended the transfer. Then this clears %rcx, so that our next signal does not continue the call. */
@@ -405,6 +319,32 @@ static bool is_cut_short(ucontext_t *uc, struct signals_seen seen)
     return transfer_is_short(uc);
 }
 
+/* There is no room to continue the call on the alternate stack, and no other stack. */
+static void cannot_move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
+{
+    struct recorder_thread *t = &recorder_self;
+    if (b->way == WAY_TERMINAL) {
+        let_restart(uc, came.seen);
+        return;
+    }
+    if (t->row != NULL && recorder_is_attached(t))
+        t->row->interrupted++;
+    give(uc);
+}
+
+/* Is the thread about to execute a read again that a terminal ends after VTIME? */
+static bool is_timed_read(const ucontext_t *uc, const struct wait_rule *ahead,
+                          struct wait_broken *b)
+{
+    struct wait_terminal how;
+    if (ahead->number != SYS_read || !wait_look_at_terminal((int)wait_argument(uc, 0), &how) ||
+        how.least != 0 || how.tenths == 0)
+        return false;
+    *b = (struct wait_broken){
+        .rule = ahead, .way = WAY_TERMINAL, .timeout = (int64_t)how.tenths * 100000000};
+    return true;
+}
+
 void waits_continue(void *context, struct waits_arrival came, bool programs)
 {
     ucontext_t *uc = context;
@@ -412,11 +352,13 @@ void waits_continue(void *context, struct waits_arrival came, bool programs)
         return;
     struct wait_broken b = {.way = WAY_NONE};
     if (!wait_is_broken(uc)) {
-        if (!programs && wait_rule_ahead(uc) != NULL)
+        const struct wait_rule *ahead = programs ? NULL : wait_rule_ahead(uc);
+        if (ahead != NULL && !is_timed_read(uc, ahead, &b))
             let_restart(uc, came.seen);
-        if (!is_cut_short(uc, came.seen))
+        if (ahead == NULL && is_cut_short(uc, came.seen))
+            b.way = WAY_TRANSFER;
+        if (b.way == WAY_NONE)
             return;
-        b.way = WAY_TRANSFER;
     } else if (!program_came(came.seen)) {
         b = wait_look(uc);
     }
@@ -424,13 +366,10 @@ void waits_continue(void *context, struct waits_arrival came, bool programs)
         execute_again(uc, b.rule->number, came.seen);
     } else if (b.way == WAY_NONE) {
         give(uc);
-    } else if (has_room(uc)) {
-        go_on(uc, &b, came.at, came.seen);
-    } else if (!move(uc, &b, came)) {
-        struct recorder_thread *t = &recorder_self;
-        if (t->row != NULL && recorder_is_attached(t))
-            t->row->interrupted++;
-        give(uc);
+    } else if (waits_have_room(uc)) {
+        waits_go_on(uc, &b, came);
+    } else if (!waits_move(uc, &b, came)) {
+        cannot_move(uc, &b, came);
     }
 }
 
