@@ -32,7 +32,7 @@ static enum folder_state folder_look(const char *path, const char *job)
     if (!S_ISDIR(st.st_mode))
         return FOLDER_NOT_ONE;
     (void)snprintf(name, sizeof name, "%s" JOB_FILE, path);
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold the program */
     if (fd < 0)
         return FOLDER_OTHER;
     ssize_t n = read(fd, found, sizeof found - 1);

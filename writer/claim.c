@@ -3,6 +3,7 @@
 #include "writer/claim.h"
 
 #include "base/identity.h"
+#include "base/toolkit/map.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ static int side_path(char out[PATH_MAX], const struct claim *c, const char *pref
 
 static int read_text(const char *path, char *text, size_t room)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_regular(path);
     if (fd < 0)
         return -errno;
     ssize_t n = read(fd, text, room - 1);

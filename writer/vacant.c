@@ -2,6 +2,8 @@
  * Removes folders of runs in which nothing was recorded, and restores them for late writers. */
 #include "writer/vacant.h"
 
+#include "base/toolkit/map.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +52,7 @@ static bool remove_locked(const char *dir, const char *side)
     if (rmdir(path) != 0 && errno != ENOENT)
         return false;
     (void)snprintf(path, sizeof path, "%s/job", side);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_regular(path);
     ssize_t n = fd < 0 ? -1 : read(fd, job, sizeof job - 1);
     if (fd >= 0)
         (void)close(fd);

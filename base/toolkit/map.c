@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Maps whole files to read them. */
+ * Opens and maps regular files to read them. */
 #include "base/toolkit/map.h"
 
 #include <errno.h>
@@ -7,6 +7,26 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+int open_regular(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    (void)close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+FILE *fopen_regular(const char *path)
+{
+    int fd = open_regular(path);
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (f == NULL && fd >= 0)
+        (void)close(fd);
+    return f;
+}
 
 const void *map_fd(int fd, size_t *bytes)
 {
@@ -27,7 +47,7 @@ const void *map_fd(int fd, size_t *bytes)
 
 const void *map_path(const char *path, size_t *bytes)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open_regular(path);
     *bytes = 0;
     if (fd < 0)
         return NULL;

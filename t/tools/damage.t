@@ -13,6 +13,23 @@ ok_run 'a good run to damage' "$REGTRACE" check "$T/good"
 ok $? 'no damage brings the tools down'
 sed 's/^/# /' "$T/damage.out"
 
+# FIFOs in place of a run's own files.
+cp -a good fifo
+echo line >>fifo/regtrace.log
+for file in fifo/regtrace.log fifo/.regtrace/*; do
+    cp -a fifo with
+    rm "with${file#fifo}"
+    mkfifo "with${file#fifo}"
+    hung=
+    for words in dump report 'report --json' check recover 'prv -o with.prv' 'timeline -o with.html'; do
+        # shellcheck disable=SC2086  # words
+        run 10 "$REGTRACE" $words with
+        [ "$status" != 124 ] || hung+=" $words"
+    done
+    is "$hung" '' "a FIFO as ${file#fifo/}: no tool waits"
+    rm -r with with.*
+done
+
 # A FIFO in place of an image: a blocking open() would wait forever.
 cat >named.c <<'C'
 #include <time.h>

@@ -3,6 +3,8 @@
  * origin of time. */
 #include "tools/report/report.h"
 
+#include "base/toolkit/map.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +91,7 @@ static void collect_log(struct report *r)
     char path[4200], *line = NULL;
     size_t room = 0;
     (void)snprintf(path, sizeof path, "%s/regtrace.log", r->dir);
-    FILE *f = fopen(path, "re");
+    FILE *f = fopen_regular(path);
     while (f != NULL && getline(&line, &room, f) > 0) {
         char **more = realloc(r->log, (r->log_count + 1) * sizeof *more);
         if (more == NULL)

@@ -2,6 +2,7 @@
  * Messages of `regtrace run` after the program has ended: the folder, the lines of the log, or why
  * nothing was recorded. */
 #include "base/format/memory_recording.h"
+#include "base/toolkit/map.h"
 #include "tools/run/run.h"
 #include "writer/writer.h"
 
@@ -57,7 +58,7 @@ static unsigned print_log(const char *folder)
     size_t room = 0;
     unsigned lines = 0, said = 0;
     (void)snprintf(path, sizeof path, "%s/regtrace.log", folder);
-    FILE *f = fopen(path, "re");
+    FILE *f = fopen_regular(path);
     while (f != NULL && getline(&line, &room, f) > 0) {
         line[strcspn(line, "\n")] = '\0';
         if (run_has_said(line))

@@ -2,6 +2,8 @@
  * Removes what a killed writer left in DIR/ctl, where nobody listens any more. */
 #include "writer/repair/leftover.h"
 
+#include "base/toolkit/map.h"
+
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@ static void remove_far_socket(const char *path_file, uint32_t pid)
     char expected[64], line[PATH_MAX];
     struct stat st;
     (void)snprintf(expected, sizeof expected, "/tmp/regtrace-%u-%u.sock", (unsigned)getuid(), pid);
-    FILE *f = fopen(path_file, "re");
+    FILE *f = fopen_regular(path_file);
     if (f == NULL)
         return;
     bool two = fgets(line, sizeof line, f) != NULL && fgets(line, sizeof line, f) != NULL;

@@ -2,6 +2,8 @@
  * Checks files that were complete once: recover must name those that it cannot repair. */
 #include "writer/repair/verify.h"
 
+#include "base/toolkit/map.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@ static uint64_t checksum_of(const char *path, uint64_t bytes)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325), words[8192];
     size_t got;
-    FILE *f = bytes > CHECKSUM_LIMIT ? NULL : fopen(path, "re");
+    FILE *f = bytes > CHECKSUM_LIMIT ? NULL : fopen_regular(path);
     if (f == NULL)
         return 0;
     do {
