@@ -101,6 +101,38 @@ like "$out" 'nothing was found of other' 'what is of another run is left alone'
 like "$(ls "$REGTRACE_SHM")" '^regtrace-' 'and stays'
 run 60 "$REGTRACE" recover one
 like "$out" 'rank-00000.h5: recovered' 'until its own is recovered'
+
+# The writer ends before it has made the run's folder, and the process is killed.
+cat >killed.c <<'END'
+#include <regtrace.h>
+#include <signal.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    (void)argv;
+    for (int i = 0; i < 25; i++) {
+        regtrace_region_begin("r");
+        regtrace_region_end("r");
+    }
+    return argc > 1 ? 0 : kill(getpid(), SIGKILL);
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o killed killed.c || exit 99
+lost() { "$REGTRACE" run -quiet -o "$1" -writer "$(type -P false)" -- ./killed >/dev/null 2>&1; }
+lost absent
+run 60 "$REGTRACE" recover absent
+like "$status $out" '^0 rank-00000.h5: recovered, 0 events from the file and [1-9][0-9]* from the stream$' \
+    'a run without a folder: recover makes it' || diag "$err"
+is "$(ls "$REGTRACE_SHM")" '' 'and nothing stays in memory'
+lost again
+ok_run 'a later run into a folder of that name' "$REGTRACE" run -quiet -o again -- ./killed not
+run 60 "$REGTRACE" recover again
+unlike "$out" 'recovered' 'does not get the stream of the one before' || diag "$out$err"
+rm -r again
+run 60 "$REGTRACE" recover again
+like "$out" '^rank-00000.h5: recovered' 'which is found once that folder is gone' || diag "$err"
+run 60 "$REGTRACE" recover again/nothing
+like "$status $err" '^1 .*No such file' 'a folder that no run was to have'
 : >never & # the children of the writers end
 wait
 done_testing

@@ -45,17 +45,19 @@ int recover_list_make(struct recover_list *list, const char *dir, struct rt_erro
     struct stat st;
     struct rt_run *run;
     int rc = stat(dir, &st) != 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+    if (rc == -ENOENT && unclaimed_make_folder(dir))
+        rc = 0;
     if (rc != 0) {
         rt_error_set(e, "cannot read \"%s\": %s%s", dir, strerror(-rc),
                      rc == -ENOTDIR ? "; name the folder of the run" : "");
         return rc;
     }
     rc = collect_all(list, dir);
-    if (rc == 0) {
+    if (rc == 0 || rc == -ENOENT) {
         int found = unclaimed_register(dir, list->claims, list->count, note_alive, list, e);
         if (found < 0)
             return found;
-        rc = found > 0 ? collect_all(list, dir) : 0;
+        rc = found > 0 ? collect_all(list, dir) : rc;
     }
     /* Copied rank files may have come without .regtrace/. Then there are no writers to ask, and
      * recover only verifies the files. */

@@ -18,7 +18,9 @@
 
 struct unclaimed_search {
     const char *dir;
-    struct stat folder; /* of the run */
+    struct stat folder; /* of the run; its parent if `absent` */
+    const char *absent; /* the name of a folder that is not there; NULL: it is there */
+    bool wanted;        /* a stream's run was to be written there */
     const struct claim *claims;
     size_t count;
     void (*alive)(void *context, uint32_t pid);
@@ -104,18 +106,44 @@ static int claim_stream(struct unclaimed_search *s, struct stream *stream)
     return rc;
 }
 
+/* Returns true if the stream is older than the folder: another run was to be written there. */
+static bool is_older(const struct unclaimed_search *s, const struct stream *stream)
+{
+    char path[PATH_MAX + 32];
+    struct stat job;
+    (void)snprintf(path, sizeof path, "%s/.regtrace/job", s->dir);
+    return stat(path, &job) == 0 &&
+           stream->header->clock_start.realtime_ns <
+               (uint64_t)job.st_mtim.tv_sec * 1000000000u + (uint64_t)job.st_mtim.tv_nsec;
+}
+
 /* Returns true if the stream was recorded for the run. A run's folder that was moved has another
  * path, but still the name of its job. A copy of the folder has that name too, so the folder at the
- * stream's path has precedence. */
+ * stream's path has precedence. Programs that a traced one has started have jobs of their own. */
 static bool is_of_run(const struct unclaimed_search *s, const struct stream *stream)
 {
     char dir[PATH_MAX] = "";
     struct identity id = {0};
     if (!stream_meta_get(stream, "dir", dir, sizeof dir))
         return false;
-    return is_same(dir, &s->folder) ||
-           (stream_meta_get(stream, "job", id.job, sizeof id.job) &&
-            identity_folder_is_of(s->dir, id.job) && !identity_folder_is_of(dir, id.job));
+    bool named = stream_meta_get(stream, "job", id.job, sizeof id.job);
+    bool of_job = named && identity_folder_is_of(s->dir, id.job);
+    if (is_same(dir, &s->folder))
+        return of_job || !is_older(s, stream);
+    return of_job && !identity_folder_is_of(dir, id.job);
+}
+
+/* Was the run of this stream to be written into the folder that is not there? */
+static bool is_for_absent(const struct unclaimed_search *s, const struct stream *stream)
+{
+    char dir[PATH_MAX] = "", parent[PATH_MAX];
+    if (!stream_meta_get(stream, "dir", dir, sizeof dir))
+        return false;
+    const char *slash = strrchr(dir, '/');
+    if (slash == NULL || strcmp(slash + 1, s->absent) != 0)
+        return false;
+    (void)snprintf(parent, sizeof parent, "%.*s/", (int)(slash - dir), dir);
+    return is_same(parent, &s->folder);
 }
 
 /* Looks at the stream `fd`, and closes it. */
@@ -129,7 +157,9 @@ static int look_at_stream(struct unclaimed_search *s, int fd)
         (void)close(fd);
         return 0;
     }
-    bool ours = is_of_run(s, &stream);
+    bool ours = s->absent == NULL && is_of_run(s, &stream);
+    if (s->absent != NULL)
+        s->wanted |= is_for_absent(s, &stream) && !writer_lives(&file, stream.header);
     if (ours && writer_lives(&file, stream.header))
         s->alive(s->context, stream.header->pid);
     /* A writer sets a later state only after it has written its entry. */
@@ -171,25 +201,49 @@ static bool place_of(const struct unclaimed_search *s, size_t i, char out[PATH_M
     return n > 0;
 }
 
+/* Looks into all folders in which streams of the run may lie. Returns 0 or -errno. */
+static int look_everywhere(struct unclaimed_search *s)
+{
+    const char *usual = option_table[OPT_shm].default_value, *named = getenv("REGTRACE_SHM");
+    char place[PATH_MAX];
+    struct stat first = {0}, second = {0};
+    int rc = look_into(s, usual);
+    (void)!stat(usual, &first);
+    if (rc == 0 && named != NULL && !is_same(named, &first)) {
+        rc = look_into(s, named);
+        (void)!stat(named, &second);
+    }
+    for (size_t i = 0; i < s->count && rc == 0; i++)
+        if (place_of(s, i, place) && !is_same(place, &first) && !is_same(place, &second))
+            rc = look_into(s, place);
+    return rc;
+}
+
 int unclaimed_register(const char *dir, const struct claim *claims, size_t count,
                        void (*alive)(void *context, uint32_t pid), void *context,
                        struct rt_error *e)
 {
     struct unclaimed_search s = {
         .dir = dir, .claims = claims, .count = count, .alive = alive, .context = context, .e = e};
-    const char *usual = option_table[OPT_shm].default_value, *named = getenv("REGTRACE_SHM");
-    char place[PATH_MAX];
-    struct stat first = {0}, second = {0};
     if (stat(dir, &s.folder) != 0)
         return 0;
-    int rc = look_into(&s, usual);
-    (void)!stat(usual, &first);
-    if (rc == 0 && named != NULL && !is_same(named, &first)) {
-        rc = look_into(&s, named);
-        (void)!stat(named, &second);
-    }
-    for (size_t i = 0; i < count && rc == 0; i++)
-        if (place_of(&s, i, place) && !is_same(place, &first) && !is_same(place, &second))
-            rc = look_into(&s, place);
+    int rc = look_everywhere(&s);
     return rc != 0 ? rc : s.registered;
+}
+
+bool unclaimed_make_folder(const char *dir)
+{
+    char path[PATH_MAX];
+    size_t n = (size_t)snprintf(path, sizeof path, "%s", dir);
+    while (n < sizeof path && n > 1 && path[n - 1] == '/')
+        path[--n] = '\0';
+    char *slash = strrchr(path, '/');
+    struct unclaimed_search s = {.dir = dir, .absent = slash != NULL ? slash + 1 : path};
+    char parent[PATH_MAX] = ".";
+    if (slash != NULL)
+        (void)snprintf(parent, sizeof parent, "%.*s/", (int)(slash - path), path);
+    if (n >= sizeof path || stat(parent, &s.folder) != 0)
+        return false;
+    s.folder.st_uid = geteuid();
+    return look_everywhere(&s) == 0 && s.wanted && mkdir(dir, 0777) == 0;
 }
