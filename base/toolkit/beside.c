@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool beside_library(const char *library, const char *name, char path[PATH_MAX])
@@ -41,7 +42,11 @@ int beside_writer(const char *library, const char *wanted, char path[PATH_MAX], 
                      library);
         return -ENOENT;
     }
-    int rc = n >= PATH_MAX ? -ENAMETOOLONG : access(path, X_OK) != 0 ? -errno : 0;
+    struct stat st;
+    int rc = n >= PATH_MAX                                 ? -ENAMETOOLONG
+             : access(path, X_OK) != 0                     ? -errno
+             : stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? -EISDIR
+                                                           : 0;
     if (rc != 0)
         rt_error_set(e, "REGTRACE_WRITER (option -writer) names %s, which cannot be run: %s",
                      wanted, strerror(-rc));

@@ -88,6 +88,7 @@ refused 'memory traces with functions' 'memory traces .REGTRACE_MEMORY. cannot b
 refused 'memory traces until a function returns' 'cannot be combined with -functions, nor with exit_func' memory . control start:timeout:5,stop:exit_func:main
 refused 'no writer' 'REGTRACE_WRITER .option -writer. names .*/nosuch, which cannot be run: No such file' writer "$T/nosuch"
 refused 'a writer that is no program' 'names .*/chains, which cannot be run: Permission denied' writer "$T/chains"
+refused 'a writer that is a folder' 'names .*, which cannot be run: Is a directory' writer "$T"
 refused 'no folder for streams' 'the folder for streams .*/nosuch .* cannot be used: No such file .* for example -shm /tmp' shm "$T/nosuch"
 refused 'a file as folder for streams' 'the folder for streams .*/chains .* cannot be used' shm "$T/chains"
 refused 'a folder that cannot be made' 'cannot make the folder /proc/x: No such file or directory; name another' output /proc/x
