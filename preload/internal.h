@@ -126,7 +126,7 @@ struct preload_thread {
     struct thread_counters counters;
     struct ctl_thread *automaton; /* NULL: the thread is counted but not attached yet */
     void *automaton_memory;
-    uintptr_t wait_stack; /* waits.c continues calls there if the thread's stack is small; 0: none */
+    uintptr_t wait_stack; /* of wait_stack.c, mapped if the thread's own is small; 0: none */
 };
 
 /* Returns the calling thread's state. Starts the recording and attaches the thread if necessary.

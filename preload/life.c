@@ -257,13 +257,6 @@ struct preload_thread *thread_count_from_here(void)
     return pt;
 }
 
-static void free_state(struct preload_thread *pt)
-{
-    if (pt->wait_stack != 0)
-        own_stack_unmap(pt->wait_stack);
-    (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
-}
-
 void thread_count_ends(void)
 {
     struct recorder_thread *t = &recorder_self;
@@ -275,7 +268,8 @@ void thread_count_ends(void)
     t->window_state = NULL;
     probe_room_end();
     sys_restore_signals(mask);
-    free_state(pt);
+    own_stack_unmap(pt->wait_stack);
+    (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
 }
 
 /* A child of a raw system call has come to its first event. Returns false if nothing can be
@@ -391,7 +385,8 @@ void thread_finish(void)
     probe_room_end();
     recorder_thread_end(t);
     sys_restore_signals(mask);
-    free_state(pt);
+    own_stack_unmap(pt->wait_stack);
+    (void)sys_call6(SYS_munmap, (long)pt, (long)pt->bytes, 0, 0, 0, 0);
 }
 
 void thread_named(const char *name)

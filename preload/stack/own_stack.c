@@ -64,6 +64,8 @@ uintptr_t own_stack_map(void)
  * frames would apply to the next user of these pages. */
 void own_stack_unmap(uintptr_t at)
 {
+    if (at == 0)
+        return;
     POISON_FORGET((void *)at, OWN_STACK_BYTES); /* NOLINT: the kernel's address */
     (void)sys_call6(SYS_munmap, (long)at, OWN_STACK_BYTES, 0, 0, 0, 0);
 }

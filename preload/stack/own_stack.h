@@ -51,7 +51,8 @@ struct own_stack_move {
 uintptr_t own_stack_move(struct own_stack_move *m) __attribute__((visibility("hidden")));
 void own_stack_back(const struct own_stack_move *m) __attribute__((visibility("hidden")));
 
-/* Maps a stack outside the pool, which the caller unmaps. Returns 0 without memory. */
+/* Maps a stack outside the pool, which the caller unmaps. Returns 0 without memory; to unmap that
+ * does nothing. */
 uintptr_t own_stack_map(void);
 void own_stack_unmap(uintptr_t at);
 

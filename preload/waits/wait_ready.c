@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Waits until a socket or a terminal is ready, for calls whose timeout the kernel would begin again:
- * SO_RCVTIMEO and SO_SNDTIMEO of socket(7), VTIME of termios(3). */
+ * Waits until a socket or a terminal is ready, for calls whose timeout the kernel would begin
+ * again: SO_RCVTIMEO and SO_SNDTIMEO of socket(7), VTIME of termios(3). */
 #include "preload/waits/wait_ways.h"
 
 #if defined(__x86_64__)
@@ -23,7 +23,8 @@ static bool is_to_address(const ucontext_t *uc, const struct wait_broken *b)
     return to != NULL && to->sa_family == AF_UNIX;
 }
 
-/* Tries each millisecond, until `end`: poll(2) does not know whether the receiver's queue has room. */
+/* Tries each millisecond, until `end`: poll(2) does not know whether the receiver's queue has
+ * room. */
 static long send_to_address(ucontext_t *uc, const struct wait_broken *b, int64_t end,
                             struct signals_seen seen)
 {

@@ -268,9 +268,9 @@ static bool control_comes(int fd)
     return rc > 0 && (m.msg_flags & MSG_CTRUNC) != 0;
 }
 
-/* Waits before it receives, so that an error of the socket is left for the program's next call. With
- * a low-water mark that wait would be for too many bytes: an error that comes while this receives
- * is lost then. */
+/* Waits before it receives, so that an error of the socket is left for the program's next call.
+ * With a low-water mark that wait would be for too many bytes: an error that comes while this
+ * receives is lost then. */
 static long receive(ucontext_t *uc, const struct transfer *t, struct iovec part,
                     struct signals_seen seen)
 {
@@ -330,8 +330,8 @@ static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
     return waits_once(uc, t->kind == KIND_READ ? SYS_read : SYS_write, arguments, seen);
 }
 
-/* Waits for the completions. If they are there, the program has not taken them yet, and this ends at
- * once. */
+/* Waits for the completions. If they are there, the program has not taken them yet, and this ends
+ * at once. */
 static void wait_for_ring(ucontext_t *uc, struct signals_seen seen)
 {
     long arguments[6];

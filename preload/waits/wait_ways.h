@@ -85,9 +85,9 @@ bool waits_have_room(const ucontext_t *uc);
  * one. */
 bool waits_move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came);
 
-/* Waits until the socket of an interrupted call is ready, or until `end`. Returns the call's result,
- * or WAITS_AGAIN if the program must make it again. connecting: of connect, see WAIT_CONNECTING. In
- * wait_ready.c, as the next one. */
+/* Waits until the socket of an interrupted call is ready, or until `end`. Returns the call's
+ * result, or WAITS_AGAIN if the program must make it again. connecting: of connect, see
+ * WAIT_CONNECTING. In wait_ready.c, as the next one. */
 long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connecting, int64_t end,
                      struct signals_seen seen);
 /* Waits as a read of a terminal does (WAY_TERMINAL). Returns 0 if nothing came. */

@@ -304,7 +304,7 @@ void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arriv
         uc->uc_mcontext.gregs[REG_RAX] = rc;
 }
 
-/* --- the end of our handler -------------------------------------------------------------------- */
+/* --- the end of our handler ------------------------------------------------------------------- */
 
 /* Has our signal alone ended a transfer of data early? If a handler of the program ran, it has
  * ended the transfer. Then this clears %rcx, so that our next signal does not continue the call. */

@@ -51,6 +51,7 @@ preload/values:preload/stack preload/values:preload/patch/code
 preload/window:preload/count preload/window:preload/libc preload/window:preload/memory
 preload/window:preload/patch preload/window:preload/values preload/window:preload/waits
 preload/waits:preload/count preload/waits:preload/libc preload/waits:preload/memory
+preload/waits:preload/stack
 tools:tools/streams tools/messages:tools/streams
 tools/channels:tools/messages tools/channels:tools/streams tools/channels/mpi:tools/streams
 tools/paraver:tools/channels tools/paraver:tools/messages tools/paraver:tools/streams

@@ -14,8 +14,8 @@ RT_MUST_CHECK int unclaimed_register(const char *dir, const struct claim *claims
                                      void (*alive)(void *context, uint32_t pid), void *context,
                                      struct rt_error *e);
 
-/* If `dir` is not there: makes it if the run of a stream was to be written there, whose writer ended
- * before it made the folder. Returns false if there is no such stream. */
+/* If `dir` is not there: makes it if the run of a stream was to be written there, whose writer
+ * ended before it made the folder. Returns false if there is no such stream. */
 bool unclaimed_make_folder(const char *dir);
 
 #endif
