@@ -39,11 +39,12 @@ static bool is_on_alternate(const ucontext_t *uc, uintptr_t here)
 bool waits_have_room(const ucontext_t *uc)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), room = 2 * frame_bytes(uc) + 8192;
-    const struct preload_thread *pt = recorder_self.window_state;
+    uintptr_t low, high;
     if (is_on_alternate(uc, here))
         return here - (uintptr_t)uc->uc_stack.ss_sp >= room;
-    return own_stack_has_room(here, room) ||
-           (pt != NULL && pt->wait_stack != 0 && here - pt->wait_stack < OWN_STACK_BYTES);
+    /* On a stack of the program's own making, a coroutine's, frames stay where they are: there may
+     * be many such stacks, and the thread has one to move to. */
+    return !own_stack_ends(&low, &high) || here - low >= high - low || here - low >= room;
 }
 
 /* Is this range mapped? That is all we can find out: another stack may lie there without a guard
