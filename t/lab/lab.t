@@ -76,7 +76,7 @@ make_root() {
 cross_build() {
     local multiarch=$cache/sysroot/usr/lib/aarch64-linux-gnu cc="aarch64-linux-gnu-gcc --sysroot=$cache/sysroot" options
     ! command -v ccache >/dev/null || cc="ccache $cc"
-    options=(--host=aarch64-linux-gnu CC="$cc" CFLAGS='-O2 -g' PKG_CONFIG="$cross/pkg-config" MPICC_OPENMPI="$cross/mpicc")
+    options=(--host=aarch64-linux-gnu CC="$cc" CFLAGS=-O2 PKG_CONFIG="$cross/pkg-config" MPICC_OPENMPI="$cross/mpicc")
     unset MAKEFLAGS MFLAGS MAKELEVEL TESTS TEST_LOGS
     mkdir -p "$cross" && cd "$cross" || return 1
     [ "$(cat "$cache/key" && echo "${options[@]}")" = "$(cat key 2>/dev/null)" ] || rm -rf ./* || return 1
@@ -92,8 +92,7 @@ cross_build() {
     if grep -q 'warning:' make.out; then grep -A 5 'warning:' make.out; return 1; fi
 }
 
-# overlay: makes the initrd from source and cross-build. Only the lab's own programs keep their
-# debug information.
+# overlay: makes the initrd from source and cross-build.
 overlay() {
     local o=$T/overlay file
     mkdir -p "$o/lab/source" "$o/lab/build/t/lab" && cd "$cross" || return 1
@@ -102,10 +101,7 @@ overlay() {
     make -s print-lab >"$T/built" && make -s print-lab-units | tr ' ' '\n' >"$o/lab/build/t/lab/units" || return 1
     for file in .libs/libregtrace.so $(cat "$T/built"); do
         mkdir -p "$o/lab/build/$(dirname "$file")"
-        case $file in
-        t/lab/*) cp "$file" "$o/lab/build/$file" ;;
-        *) aarch64-linux-gnu-objcopy -g "$file" "$o/lab/build/$file" ;;
-        esac || return 1
+        cp "$file" "$o/lab/build/$file" || return 1
     done
     printf '#!/bin/sh\nS["PYTHON3"]="no"\n' >"$o/lab/build/config.status"
     cp "$lab/init.sh" "$o/init"
