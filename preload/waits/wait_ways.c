@@ -12,7 +12,9 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -183,13 +185,17 @@ static bool timeout_of(const ucontext_t *uc, const struct wait_rule *r, int64_t 
 
 bool wait_look_at_terminal(int fd, struct wait_terminal *how)
 {
-    enum { CANONICAL = 2, TIME = 5, MIN = 6 };
+    enum { CANONICAL = 2, TIME = 5, MIN = 6, MASTERS = 5, MASTER = 2 };
     struct { /* the kernel's termios, which is shorter than libc's */
         uint32_t input, output, control, local;
         uint8_t line, characters[19];
     } t;
+    struct stat s;
     long flags = sys_call6(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+    /* The other side of a pseudo-terminal shows the terminal's settings, which are not its own. */
     if (flags < 0 || (flags & O_NONBLOCK) != 0 ||
+        sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0) != 0 || !S_ISCHR(s.st_mode) ||
+        s.st_rdev == makedev(MASTERS, MASTER) ||
         sys_call6(SYS_ioctl, fd, TCGETS, (long)&t, 0, 0, 0) != 0 || (t.local & CANONICAL) != 0)
         return false;
     *how = (struct wait_terminal){.least = t.characters[MIN], .tenths = t.characters[TIME]};

@@ -153,6 +153,22 @@ static void terminal(int tenths)
     close_ends();
 }
 
+/* The other side of a terminal takes what comes, however the terminal's own reads end. */
+static void other_side(int least, int tenths)
+{
+    open_terminal(least, tenths);
+    int keep = ends[0];
+    ends[0] = ends[1];
+    ends[1] = keep;
+    struct rusage r;
+    getrusage(RUSAGE_THREAD, &r);
+    memset(buffer, 0, sizeof buffer);
+    atomic_store(&feed_at, r.ru_nvcsw + sleeps_wanted);
+    long rc = read(ends[0], buffer, sizeof buffer - 1);
+    end("other side", rc);
+    close_ends();
+}
+
 /* Interrupted by any signal, such reads give what they have. */
 static void devices(void)
 {
@@ -310,6 +326,8 @@ int main(int argc, char **argv)
     control(false);
     terminal(0);
     terminal(200);
+    other_side(ALL, 0);
+    other_side(0, 1);
     devices();
     ring();
     terminal_timeout();

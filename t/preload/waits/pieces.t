@@ -8,7 +8,7 @@ P=$REGTRACE_BUILD/t/preload/waits/pieces
 
 run 60 "$P" 1
 bare=$out
-is "$status $(wc -l <<<"$bare")" "0 $(grep -q '^ring' <<<"$bare" && echo 15 || echo 14)" "without the tracer"
+is "$status $(wc -l <<<"$bare")" "0 $(grep -q '^ring' <<<"$bare" && echo 17 || echo 16)" "without the tracer"
 unlike "$bare" 'early' "without the tracer nothing is early"
 for options in '' '-sample cpu:1ms' '-functions=main'; do
     rm -rf "$T/run"
