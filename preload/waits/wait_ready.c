@@ -31,8 +31,7 @@ static long send_to_address(ucontext_t *uc, const struct wait_broken *b, int64_t
     enum { FLAGS_OF_SENDMSG = 2, FLAGS_OF_SENDTO = 3, NAP_NS = 1000000 };
     struct pollfd none = {.fd = -1};
     long arguments[6];
-    for (unsigned i = 0; i < 6; i++)
-        arguments[i] = wait_argument(uc, i);
+    wait_arguments(uc, arguments);
     arguments[b->rule->number == SYS_sendmsg ? FLAGS_OF_SENDMSG : FLAGS_OF_SENDTO] |= MSG_DONTWAIT;
     for (;;) {
         long rc = waits_once(uc, b->rule->number, arguments, seen);
@@ -52,12 +51,9 @@ long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connectin
 {
     struct pollfd fd = {.fd = (int)wait_argument(uc, 0),
                         .events = b->rule->unit == UNIT_SEND ? POLLOUT : POLLIN};
-    long rc;
     if (is_to_address(uc, b))
         return send_to_address(uc, b, end, seen);
-    do
-        rc = waits_poll(uc, &fd, end, seen);
-    while (rc == WAITS_AGAIN);
+    long rc = waits_poll(uc, &fd, end, seen);
     if (rc == 0 && b->rule->number == SYS_connect)
         return connecting ? -EALREADY : -EINPROGRESS;
     return rc == 0 ? -EAGAIN : rc == -EINTR ? rc : WAITS_AGAIN;
@@ -66,12 +62,7 @@ long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connectin
 long wait_for_terminal(ucontext_t *uc, int64_t timeout, struct signals_seen seen)
 {
     struct pollfd fd = {.fd = (int)wait_argument(uc, 0), .events = POLLIN};
-    int64_t end = (int64_t)clock_monotonic_ns() + timeout;
-    long rc;
-    do
-        rc = waits_poll(uc, &fd, end, seen);
-    while (rc == WAITS_AGAIN);
-    return rc;
+    return waits_poll(uc, &fd, (int64_t)clock_monotonic_ns() + timeout, seen);
 }
 
 #endif

@@ -195,9 +195,8 @@ static void fill(struct transfer *t, const ucontext_t *uc, long number)
         break;
     default: break;
     }
-    if (t->kind != KIND_RANDOM && t->kind != KIND_PEEK && (t->flags & OTHER_FLAGS) != 0)
-        t->kind = KIND_NONE;
-    if (t->kind == KIND_PEEK && (t->flags & OTHER_FLAGS & ~MSG_PEEK) != 0)
+    int peek = t->kind == KIND_PEEK ? MSG_PEEK : 0;
+    if (t->kind != KIND_RANDOM && (t->flags & OTHER_FLAGS & ~peek) != 0)
         t->kind = KIND_NONE;
     if (t->kind != KIND_NONE && has_parts(number)) {
         t->parts = (const struct iovec *)second; /* NOLINT: the program's */
@@ -295,9 +294,7 @@ static long read_terminal(ucontext_t *uc, const struct transfer *t, struct iovec
     const long arguments[6] = {t->fd, (long)part.iov_base, (long)part.iov_len, 0, 0, 0};
     struct pollfd fd = {.fd = t->fd, .events = POLLIN};
     int64_t end = (int64_t)clock_monotonic_ns() + (int64_t)t->between * 1000000;
-    long rc = t->between == 0 ? 1 : WAITS_AGAIN;
-    while (rc == WAITS_AGAIN)
-        rc = waits_poll(uc, &fd, end, seen);
+    long rc = t->between == 0 ? 1 : waits_poll(uc, &fd, end, seen);
     return rc <= 0 ? rc : waits_once(uc, SYS_read, arguments, seen);
 }
 
@@ -335,8 +332,7 @@ static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
 static void wait_for_ring(ucontext_t *uc, struct signals_seen seen)
 {
     long arguments[6];
-    for (unsigned i = 0; i < 6; i++)
-        arguments[i] = wait_argument(uc, i);
+    wait_arguments(uc, arguments);
     arguments[1] = 0; /* submit nothing more */
     while (waits_once(uc, SYS_io_uring_enter, arguments, seen) == WAITS_AGAIN)
         continue;

@@ -104,6 +104,12 @@ long wait_argument(const ucontext_t *uc, unsigned i)
     return (long)uc->uc_mcontext.gregs[places[i]];
 }
 
+void wait_arguments(const ucontext_t *uc, long arguments[6])
+{
+    for (unsigned i = 0; i < 6; i++)
+        arguments[i] = wait_argument(uc, i);
+}
+
 static bool is_system_call(uintptr_t at)
 {
     uint8_t copy[2];

@@ -50,6 +50,7 @@ long wait_number(const ucontext_t *uc);
 
 /* Returns argument i of the call, 0 to 5. */
 long wait_argument(const ucontext_t *uc, unsigned i);
+void wait_arguments(const ucontext_t *uc, long arguments[6]);
 
 #define URING_GETEVENTS 1 /* IORING_ENTER_GETEVENTS */
 #define URING_EXTENDED 8  /* IORING_ENTER_EXT_ARG */
@@ -70,7 +71,8 @@ bool wait_look_at_terminal(int fd, struct wait_terminal *how);
 long waits_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen);
 
 /* Waits likewise until poll(2) says that the descriptor is ready, or until `end`, in ns of
- * CLOCK_MONOTONIC. Returns what poll(2) returns, or WAITS_AGAIN. In waits.c. */
+ * CLOCK_MONOTONIC. Returns what poll(2) returns; -EINTR after a handler of the program. In
+ * waits.c. */
 struct pollfd;
 long waits_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_seen seen);
 

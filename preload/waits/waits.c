@@ -248,8 +248,7 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
     long number = r->number, arguments[6], rc;
     struct timespec left;
     struct timeval rest;
-    for (unsigned i = 0; i < 6; i++)
-        arguments[i] = wait_argument(uc, i);
+    wait_arguments(uc, arguments);
     arguments[r->timeout] = r->unit == UNIT_TIMEVAL ? (long)&rest : (long)&left;
     if (r->unit == UNIT_MS) {
         number = SYS_epoll_pwait2;
@@ -269,9 +268,14 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
 
 long waits_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_seen seen)
 {
-    struct timespec left = time_until(end);
+    struct timespec left;
     const long arguments[6] = {(long)fd, 1, (long)&left, 0, 0, 0};
-    return waits_once(uc, SYS_ppoll, arguments, seen);
+    long rc;
+    do {
+        left = time_until(end);
+        rc = waits_once(uc, SYS_ppoll, arguments, seen);
+    } while (rc == WAITS_AGAIN);
+    return rc;
 }
 
 void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -60,11 +59,9 @@ static void *feed(void *p)
  * reader only for as many new bytes as SO_RCVLOWAT says. */
 static void begin(void)
 {
-    struct rusage r;
-    getrusage(RUSAGE_THREAD, &r);
     memset(buffer, 0, sizeof buffer);
     (void)!write(ends[1], "a", 1);
-    atomic_store(&feed_at, r.ru_nvcsw + sleeps_wanted);
+    atomic_store(&feed_at, own_sleeps() + sleeps_wanted);
 }
 
 /* Prints the result, once all bytes have come. */
@@ -160,10 +157,8 @@ static void other_side(int least, int tenths)
     int keep = ends[0];
     ends[0] = ends[1];
     ends[1] = keep;
-    struct rusage r;
-    getrusage(RUSAGE_THREAD, &r);
     memset(buffer, 0, sizeof buffer);
-    atomic_store(&feed_at, r.ru_nvcsw + sleeps_wanted);
+    atomic_store(&feed_at, own_sleeps() + sleeps_wanted);
     long rc = read(ends[0], buffer, sizeof buffer - 1);
     end("other side", rc);
     close_ends();

@@ -5,6 +5,7 @@
 #define REGTRACE_T_PRELOAD_WAITS_SLEEPS_H
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 /* Returns how often that thread has gone to sleep; -1 if it is not asleep now. */
 static inline long sleeps_of(int tid)
@@ -21,6 +22,14 @@ static inline long sleeps_of(int tid)
     }
     fclose(f);
     return state == 'S' ? n : -1;
+}
+
+/* Returns how often the calling thread has gone to sleep. */
+static inline long own_sleeps(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_THREAD, &r);
+    return r.ru_nvcsw;
 }
 
 #endif

@@ -85,13 +85,6 @@ static _Atomic int waiter;     /* thread that waits; 0: none */
 static _Atomic long sleeps_by; /* wake it when it has slept this often */
 static _Atomic(void (*)(void)) end_it;
 
-static long own_sleeps(void)
-{
-    struct rusage r;
-    getrusage(RUSAGE_THREAD, &r);
-    return r.ru_nvcsw;
-}
-
 static void *wake(void *p)
 {
     struct timespec pause = {.tv_nsec = 200000};
