@@ -61,7 +61,7 @@ tools/timeline:tools/timeline/picture
 tools/report:tools/messages tools/values:tools/report
 tools/doctor:tools/run tools/memory:tools/run
 tools/memory:tools/memory/compile tools/memory:tools/memory/stats
-tools/memory/stats:tools/memory/compile tools/split:tools/memory/compile'
+tools/memory/stats:tools/memory/compile'
 
 # faults FILE...: prints each include that is not allowed, one a line.
 faults() {

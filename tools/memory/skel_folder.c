@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the recordings of a run, sorts them in the order of replay, and opens the folder for
  * compiled skeletons. */
+#include "base/toolkit/map.h"
 #include "tools/output.h"
 #include "tools/memory/skel_command.h"
 #include "tools/memory/compile/skel_text.h"
@@ -31,7 +32,7 @@ static bool is_name(const char *name, size_t room)
 
 static bool read_head(const char *path, struct memory_head *head)
 {
-    int fd = skel_open_regular(path);
+    int fd = open_regular(path);
     bool good = fd >= 0 && read(fd, head, sizeof *head) == (ssize_t)sizeof *head &&
                 memcmp(head->magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) == 0 &&
                 head->image_count <= MEMORY_IMAGES && is_name(head->late, sizeof head->late);

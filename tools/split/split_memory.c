@@ -4,8 +4,8 @@
  * file. */
 #include "base/format/memory_recording.h"
 #include "base/toolkit/array.h"
+#include "base/toolkit/map.h"
 
-#include "tools/memory/compile/skel_text.h"
 #include "tools/split/split.h"
 
 #include <dirent.h>
@@ -118,7 +118,7 @@ static bool open_source(struct split_source *s, const char *folder)
 {
     char path[PATH_MAX + 260];
     (void)snprintf(path, sizeof path, "%s/%s", folder, s->name);
-    s->fd = skel_open_regular(path);
+    s->fd = open_regular(path);
     return s->fd >= 0 && get_at(s->fd, &s->head, sizeof s->head, 0) &&
            memcmp(s->head.magic, MEMORY_MAGIC, sizeof MEMORY_MAGIC) == 0 &&
            s->head.image_count <= MEMORY_IMAGES && find_end(s);
@@ -138,7 +138,7 @@ static int carry_file(struct work *w, const char *folder, const char *name, size
     (void)snprintf(to, sizeof to, "%s/%s", folder, name);
     if (link(from, to) == 0 || errno == EEXIST || errno == ENOENT)
         return 0; /* if it is missing, replay says so */
-    int in = skel_open_regular(from);
+    int in = open_regular(from);
     int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     ssize_t got = 1;
     uint64_t at = 0;

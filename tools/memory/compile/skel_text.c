@@ -3,15 +3,13 @@
 #include "tools/memory/compile/skel_text.h"
 
 #include "base/toolkit/array.h"
+#include "base/toolkit/map.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static bool add_call(struct skel_text *t, uint32_t from, uint32_t to)
 {
@@ -90,31 +88,10 @@ static bool scan(struct skel_text *t, size_t length)
     return good;
 }
 
-int skel_open_regular(const char *path)
-{
-    struct stat st;
-    int fd =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* else a FIFO without a writer blocks */
-    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
-        return fd;
-    (void)close(fd);
-    errno = EINVAL;
-    return -1;
-}
-
-static FILE *open_file(const char *path)
-{
-    int fd = skel_open_regular(path);
-    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (fd >= 0 && in == NULL)
-        (void)close(fd);
-    return in;
-}
-
 bool skel_text_read(struct skel_text *t, const char *path)
 {
     size_t room = 0;
-    FILE *in = open_file(path);
+    FILE *in = fopen_regular(path);
     *t = (struct skel_text){.text = NULL};
     if (in == NULL)
         return false;

@@ -29,9 +29,6 @@ struct skel_text {
     size_t call_count, call_room;
 };
 
-/* Opens a file of a run's folder for reading. Returns a descriptor, or -1 with errno set; EINVAL if
- * it is not a regular file. */
-int skel_open_regular(const char *path);
 /* Reads a skeleton. Returns false with errno set if it cannot be read. The caller calls
  * skel_text_free() in any case. */
 bool skel_text_read(struct skel_text *t, const char *path);
