@@ -4,7 +4,6 @@
 #include "base/toolkit/map.h"
 #include "tools/output.h"
 #include "tools/memory/skel_command.h"
-#include "tools/memory/compile/skel_text.h"
 
 #include <dirent.h>
 #include <errno.h>
