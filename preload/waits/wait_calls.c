@@ -127,7 +127,8 @@ static bool is_connecting(int fd)
 
 PRELOAD_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t size)
 {
-    waits_note(SYS_connect | (is_connecting(fd) ? WAIT_CONNECTING : 0), fd);
+    if (process.traced && process.internal_signal != 0)
+        waits_note(SYS_connect | (is_connecting(fd) ? WAIT_CONNECTING : 0), fd);
     return NEXT(connect)(fd, address, size);
 }
 

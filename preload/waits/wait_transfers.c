@@ -136,10 +136,12 @@ static void fill_message(struct transfer *t, const struct msghdr *m)
 {
     t->parts = m->msg_iov;
     t->count = m->msg_iovlen;
-    if (m->msg_control == NULL || t->kind != KIND_RECEIVE)
+    if (m->msg_control == NULL)
         return;
-    if (m->msg_controllen != 0)
-        t->kind = KIND_NONE; /* the call has received control data, and ends there */
+    /* The kernel has put the size of the control data in place of the room for it. So a look at the
+     * data cannot be repeated, and a call that has received control data ends there. */
+    if (t->kind == KIND_PEEK || (t->kind == KIND_RECEIVE && m->msg_controllen != 0))
+        t->kind = KIND_NONE;
     t->has_control = true;
 }
 
