@@ -2,11 +2,12 @@
  * To be preloaded: makes one call of a program fail, as SQLite's tests do.
  *
  *   FAILING=malloc:37      the 37th allocation returns NULL with ENOMEM
- *   FAILING=open:2         the 2nd open, openat or fopen returns an error with EMFILE
+ *   FAILING=open:2         the 2nd open, openat or fopen returns an error with EMFILE; opens of
+ *                          /proc/PID/cmdline pass uncounted: there are as many as processes
  *   FAILING=write:5        the 5th write, pwrite or writev returns -1 with ENOSPC
  *   FAILING=map:1          the 1st mmap returns MAP_FAILED with ENOMEM
- *   FAILING=PATH           nothing fails; at exit the process writes how many calls there were to
- *                          PATH, a line a kind
+ *   FAILING=PATH           nothing fails; at exit the process writes the number of its last call,
+ *                          or of its children's, to PATH, a line a kind
  *
  * A process that crashes writes "failing: in ADDRESS" to its standard error for each function that
  * it is in, innermost first: addresses of the executable's file, or of none.
@@ -14,6 +15,7 @@
  * Counts are of the process: a child of fork goes on from its parent's, a program started by exec
  * begins anew. Calls that libc makes within itself are seen only for malloc. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -37,6 +39,7 @@ enum kind { MALLOC, OPEN, WRITE, MAP, KINDS };
 static const char *const names[KINDS] = {"malloc", "open", "write", "map"};
 
 static _Atomic long calls[KINDS];
+static _Atomic long *most_calls; /* of any process, shared with children; NULL: not counted */
 static long fails_at[KINDS];
 static char counts[4096];
 static bool ready;
@@ -47,7 +50,12 @@ void *__libc_realloc(void *old, size_t bytes);
 
 static bool fails(enum kind kind, int why)
 {
-    if (!ready || atomic_fetch_add(&calls[kind], 1) + 1 != fails_at[kind])
+    if (!ready)
+        return false;
+    long number = atomic_fetch_add(&calls[kind], 1) + 1;
+    if (most_calls != NULL && number > atomic_load(&most_calls[kind]))
+        atomic_store(&most_calls[kind], number);
+    if (number != fails_at[kind])
         return false;
     errno = why;
     return true;
@@ -61,6 +69,12 @@ static uintptr_t bias(void)
         if (headers[i].p_type == PT_PHDR)
             return (uintptr_t)headers - headers[i].p_vaddr;
     return 0;
+}
+
+static bool open_fails(const char *path)
+{
+    bool of_a_process = strncmp(path, "/proc/", 6) == 0 && isdigit(path[6]);
+    return !of_a_process && fails(OPEN, EMFILE);
 }
 
 static void crashed(int signo)
@@ -89,8 +103,12 @@ __attribute__((constructor)) static void prepare(void)
         if (strncmp(wanted, names[k], n) == 0 && wanted[n] == ':')
             fails_at[k] = atol(wanted + n + 1);
     }
-    if (wanted[0] == '/')
+    if (wanted[0] == '/') {
         (void)snprintf(counts, sizeof counts, "%s", wanted);
+        void *shared = (void *)syscall(SYS_mmap, NULL, KINDS * sizeof *most_calls,
+                                       PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        most_calls = shared == MAP_FAILED ? NULL : shared;
+    }
     ready = true;
 }
 
@@ -99,11 +117,11 @@ __attribute__((destructor)) static void count(void)
 {
     char text[200];
     int n = 0;
-    if (counts[0] == '\0')
+    if (counts[0] == '\0' || most_calls == NULL)
         return;
     for (int k = 0; k < KINDS; k++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s %ld\n", names[k],
-                      atomic_load(&calls[k]));
+                      atomic_load(&most_calls[k]));
     int fd = (int)syscall(SYS_openat, AT_FDCWD, counts, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     (void)!syscall(SYS_write, fd, text, (size_t)n);
     syscall(SYS_close, fd);
@@ -133,30 +151,30 @@ void *realloc(void *old, size_t bytes)
 int open(const char *path, int flags, ...)
 {
     MODE(flags, mode);
-    return fails(OPEN, EMFILE) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return open_fails(path) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 int open64(const char *path, int flags, ...)
 {
     MODE(flags, mode);
-    return fails(OPEN, EMFILE) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return open_fails(path) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 int openat(int at, const char *path, int flags, ...)
 {
     MODE(flags, mode);
-    return fails(OPEN, EMFILE) ? -1 : (int)syscall(SYS_openat, at, path, flags, mode);
+    return open_fails(path) ? -1 : (int)syscall(SYS_openat, at, path, flags, mode);
 }
 int openat64(int at, const char *path, int flags, ...)
 {
     MODE(flags, mode);
-    return fails(OPEN, EMFILE) ? -1 : (int)syscall(SYS_openat, at, path, flags, mode);
+    return open_fails(path) ? -1 : (int)syscall(SYS_openat, at, path, flags, mode);
 }
 FILE *fopen(const char *path, const char *how)
 {
-    return fails(OPEN, EMFILE) ? NULL : NEXT(fopen)(path, how);
+    return open_fails(path) ? NULL : NEXT(fopen)(path, how);
 }
 FILE *fopen64(const char *path, const char *how)
 {
-    return fails(OPEN, EMFILE) ? NULL : NEXT(fopen)(path, how);
+    return open_fails(path) ? NULL : NEXT(fopen)(path, how);
 }
 ssize_t write(int fd, const void *bytes, size_t count_)
 {

@@ -83,7 +83,7 @@ void check_index(struct check *c, const struct rt_run *run)
         /* -ENOENT: there is none while files are open, or for a single file outside a run's folder,
          * so there is nothing to compare. */
         if (rc != -ENOENT)
-            check_violation(c, CHECK_INDEX, "%s", e.text);
+            check_violation(c, rc == -EBADMSG ? CHECK_INDEX : CHECK_READABLE, "%s", e.text);
         return;
     }
     for (size_t i = 0; i < rt_run_count(run); i++) {

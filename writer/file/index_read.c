@@ -4,6 +4,7 @@
 #include "writer/read/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,30 +56,41 @@ static bool write_all(int fd, const void *data, size_t n)
     return true;
 }
 
-/* Sends the totals, whose `rows` says how many rows follow, and then the rows. */
-static bool serve(int fd, const char *path)
+/* Returns the errno value for a file that HDF5 could not read: whether its bytes are at fault or
+ * something that this process lacked. */
+static int unread(void)
+{
+    return errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO ? errno : EBADMSG;
+}
+
+/* Sends the totals, whose `rows` says how many rows follow, and then the rows. Returns 0, or the
+ * errno value that says why not all was sent. */
+static int serve(int fd, const char *path)
 {
     struct rt_index_totals head = {0};
     schema_quiet_hdf5();
+    errno = 0;
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t ranks = file < 0 ? -1 : H5Dopen2(file, "ranks", H5P_DEFAULT);
     hid_t type = schema_compound(sizeof(struct rt_index_row), row_fields,
                                  sizeof row_fields / sizeof row_fields[0]);
     if (ranks < 0 || type < 0)
-        return false;
+        return unread();
     head.rows = length_of(file, "ranks");
     head.events = length_of(file, "events");
     head.fired = length_of(file, "fired");
     head.windows = length_of(file, "windows");
     head.threads = length_of(file, "threads");
-    if (head.rows > ROWS_MAX)
-        return false;
+    if (errno == ENOMEM || head.rows > ROWS_MAX)
+        return unread();
     struct rt_index_row *rows = calloc((size_t)head.rows + 1, sizeof *rows);
-    if (rows == NULL ||
-        (head.rows > 0 && H5Dread(ranks, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) < 0))
-        return false;
-    return write_all(fd, &head, sizeof head) &&
-           write_all(fd, rows, (size_t)head.rows * sizeof *rows);
+    if (rows == NULL)
+        return ENOMEM;
+    if (head.rows > 0 && H5Dread(ranks, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) < 0)
+        return unread();
+    bool sent =
+        write_all(fd, &head, sizeof head) && write_all(fd, rows, (size_t)head.rows * sizeof *rows);
+    return sent ? 0 : EIO;
 }
 
 static bool read_all(int fd, void *data, size_t n)
@@ -117,7 +129,7 @@ int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_ind
                   struct rt_error *e)
 {
     char path[PATH_MAX];
-    int ends[2], status;
+    int ends[2], status = 0;
     *rows = NULL;
     if (snprintf(path, sizeof path, "%s/regtrace.h5", dir) >= (int)sizeof path)
         return -ENAMETOOLONG;
@@ -126,26 +138,34 @@ int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_ind
         rt_error_set(e, "%s is not a file; remove it, `regtrace report` builds it anew", path);
         return -EBADMSG;
     }
-    if (access(path, R_OK) != 0 || pipe(ends) != 0) {
+    int probe = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (probe < 0 || pipe2(ends, O_CLOEXEC) != 0) {
         int rc = -errno;
-        rt_error_set(e, "%s: %s", path, strerror(-rc));
+        rt_error_set(e, "cannot open %s: %s", path, strerror(-rc));
+        if (probe >= 0)
+            (void)close(probe);
         return rc;
     }
+    (void)close(probe);
     (void)fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         (void)close(ends[0]);
         (void)alarm(60);
         reader_child_bound((uint64_t)st.st_size);
-        _exit(serve(ends[1], path) ? 0 : 1);
+        _exit(serve(ends[1], path));
     }
     (void)close(ends[1]);
     int rc = child < 0 ? -EAGAIN : receive(ends[0], totals, rows);
     (void)close(ends[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    if (rc != 0)
+    if (rc == -EBADMSG && WIFEXITED(status) && WEXITSTATUS(status) != 0)
+        rc = -WEXITSTATUS(status);
+    if (rc == -EBADMSG)
         rt_error_set(
             e, "%s is damaged, cut or not ours; remove it, `regtrace report` builds it anew", path);
+    else if (rc != 0)
+        rt_error_set(e, "cannot read %s: %s", path, strerror(-rc));
     return rc;
 }
