@@ -34,6 +34,7 @@ struct rt_rank {
     size_t string_count;
     struct socket_pair *metadata;
     size_t metadata_count, metadata_room;
+    bool metadata_left_out; /* no memory */
     struct clock_map map;
 };
 
@@ -95,10 +96,13 @@ static void keep_pair(void *context, const char *key, const char *value)
     struct rt_rank *r = context;
     struct socket_pair *grown =
         array_grown(r->metadata, r->metadata_count, &r->metadata_room, sizeof *grown);
-    if (grown == NULL)
+    if (grown == NULL) {
+        r->metadata_left_out = true;
         return;
+    }
     r->metadata = grown;
     struct socket_pair p = {strdup(key), strdup(value)};
+    r->metadata_left_out |= p.key == NULL || p.value == NULL;
     r->metadata[r->metadata_count++] = p;
 }
 
@@ -226,12 +230,16 @@ static int open_once(struct rt_rank **rank, const char *path, struct rt_error *e
         rc = receive(r, e);
     if (rc == 0)
         rc = build_strings(r);
+    if (rc == 0 && r->rows[SCHEMA_METADATA] != NULL)
+        rankfile_each_metadata(r->rows[SCHEMA_METADATA], r->counts[SCHEMA_METADATA], keep_pair, r);
+    if (r->metadata_left_out) {
+        rt_error_set(e, "%s: out of memory", path);
+        rc = -ENOMEM;
+    }
     if (rc != 0) {
         rt_rank_close(r);
         return rc;
     }
-    if (r->rows[SCHEMA_METADATA] != NULL)
-        rankfile_each_metadata(r->rows[SCHEMA_METADATA], r->counts[SCHEMA_METADATA], keep_pair, r);
     fill_tables(r);
     fill_info(r);
     make_map(r);

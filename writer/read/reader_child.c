@@ -73,8 +73,11 @@ __attribute__((format(printf, 3, 4))) static int failed(struct child *c, int rc,
     return rc;
 }
 
+/* Says why the file cannot be read. `errno` is ENOMEM where HDF5 or this file lacked memory. */
 static int damaged(struct child *c, const char *what)
 {
+    if (errno == ENOMEM)
+        return failed(c, -ENOMEM, "cannot read %s: no memory", c->path);
     return failed(
         c, -EBADMSG,
         "%s is damaged or cut (%s); `regtrace recover` helps where its writer was killed, "
@@ -88,6 +91,7 @@ static int open_file(struct child *c)
     if (stat(c->path, &st) != 0)
         return failed(c, -errno, "cannot open %s: %s", c->path, strerror(errno));
     c->file_bytes = (uint64_t)st.st_size;
+    errno = 0;
     int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return failed(c, -errno, "cannot open %s: %s", c->path, strerror(errno));
@@ -331,11 +335,14 @@ static int load(struct child *c, struct reader_info *info, void *tables[SENT], u
     if (rc == 0)
         rc = find_extent(c, strcmp(info->state, "open") == 0);
     for (size_t i = 0; i < SENT && rc == 0; i++) {
-        c->has[sent[i]] = sent[i] < SCHEMA_PIECES ||
-                          H5Lexists(c->file, schema_tables[sent[i]].name, H5P_DEFAULT) > 0;
-        if (!c->has[sent[i]])
+        htri_t there = sent[i] < SCHEMA_PIECES
+                           ? 1
+                           : H5Lexists(c->file, schema_tables[sent[i]].name, H5P_DEFAULT);
+        c->has[sent[i]] = there > 0;
+        if (there == 0)
             continue;
-        rc = read_table(c, sent[i], &tables[i], &rows[i]);
+        rc = there < 0 ? damaged(c, schema_tables[sent[i]].name)
+                       : read_table(c, sent[i], &tables[i], &rows[i]);
         if (rc == 0)
             rows[i] = trim_rows(c, sent[i], tables[i], rows[i]);
     }
