@@ -85,7 +85,7 @@ static int by_self(const void *a, const void *b)
 
 static const struct hot_row **sorted(const struct hot_row *rows, size_t count)
 {
-    const struct hot_row **out = calloc(count + 1, sizeof *out);
+    const struct hot_row **out = report_room(count + 1, sizeof *out, "functions and lines");
     for (size_t i = 0; out != NULL && i < count; i++)
         out[i] = &rows[i];
     if (out != NULL && count > 0)

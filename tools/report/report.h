@@ -214,6 +214,10 @@ uint64_t report_left_out(const struct report_rank *k);
 const char *report_window_kind(uint16_t kind);
 const char *report_loss_name(unsigned kind);
 
+/* Returns `count` zeroed items of `bytes` each, to be freed. Without memory warns that `what`, a
+ * part of the report in the plural, is left out, and returns NULL. */
+void *report_room(size_t count, size_t bytes, const char *what);
+
 /* Writes a duration for people, such as "1.25 ms". Returns `out`. */
 const char *report_time_text(char out[24], double ns);
 /* Writes a size for people, such as "1.2 MiB". Returns `out`. */

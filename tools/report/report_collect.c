@@ -113,12 +113,20 @@ static void find_size(struct report *r)
             r->size = r->ranks[i].info.size;
 }
 
+void *report_room(size_t count, size_t bytes, const char *what)
+{
+    void *room = calloc(count, bytes);
+    if (room == NULL)
+        message_warning("report", "no memory: %s are left out", what);
+    return room;
+}
+
 static void find_missing(struct report *r)
 {
     if (r->size <= 0 || r->size > 1 << 24)
         return;
-    bool *seen = calloc((size_t)r->size, sizeof *seen);
-    r->missing = calloc((size_t)r->size, sizeof *r->missing);
+    bool *seen = report_room((size_t)r->size, sizeof *seen, "missing ranks");
+    r->missing = report_room((size_t)r->size, sizeof *r->missing, "missing ranks");
     for (size_t i = 0; seen != NULL && i < r->rank_count; i++)
         if (r->ranks[i].info.rank >= 0 && r->ranks[i].info.rank < r->size)
             seen[r->ranks[i].info.rank] = true;

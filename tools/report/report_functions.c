@@ -147,7 +147,7 @@ static int by_self(const void *a, const void *b)
  * without memory. */
 static struct function_row *sum_ranks(const struct report *r, size_t *count)
 {
-    struct function_row *rows = calloc(r->addresses.count + 1, sizeof *rows);
+    struct function_row *rows = report_room(r->addresses.count + 1, sizeof *rows, "functions");
     *count = 0;
     for (size_t item = 0; rows != NULL && item < r->addresses.count; item++) {
         struct function_row *row = &rows[*count];

@@ -105,7 +105,8 @@ void report_instructions_print(FILE *out, const struct report *r, bool all)
     uint64_t threads, total = 0, uncounted = 0;
     for (size_t i = 0; i < r->rank_count; i++)
         counted |= r->ranks[i].is_counting_run;
-    struct rank_sum *sums = counted ? calloc(r->rank_count + 1, sizeof *sums) : NULL;
+    struct rank_sum *sums =
+        counted ? report_room(r->rank_count + 1, sizeof *sums, "instructions") : NULL;
     if (sums == NULL)
         return;
     size_t n = sum_up(r, sums, &threads);

@@ -410,7 +410,8 @@ static void print_missing(FILE *out, const struct report *r, bool *head)
 /* Prints one line for each alarm, with all ranks on which it did not fire. */
 static void print_never_fired(FILE *out, const struct report *r, bool *head)
 {
-    struct report_text_item *items = calloc(r->never_fired_count + 1, sizeof *items);
+    struct report_text_item *items =
+        report_room(r->never_fired_count + 1, sizeof *items, "alarms that never fired");
     if (items == NULL || r->never_fired_count == 0) {
         free(items);
         return;

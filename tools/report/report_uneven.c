@@ -134,8 +134,8 @@ static struct uneven *collect(const struct report *r, size_t *count)
     *count = 0;
     for (size_t i = 0; i < r->rank_count; i++)
         room += r->ranks[i].window_count;
-    struct uneven_part *parts = calloc(room, sizeof *parts);
-    struct uneven *out = calloc(room, sizeof *out);
+    struct uneven_part *parts = report_room(room, sizeof *parts, "uneven windows");
+    struct uneven *out = report_room(room, sizeof *out, "uneven windows");
     for (size_t i = 0; parts != NULL && out != NULL && i < r->rank_count; i++)
         if (r->ranks[i].error == NULL && r->ranks[i].info.is_main)
             n += take_rank(&r->ranks[i], parts + n);

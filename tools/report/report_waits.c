@@ -163,7 +163,7 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
     struct rt_error e = {{0}};
     struct streams *s = NULL;
     struct comms *c = NULL;
-    struct report_waits *w = has_two_ranks(r) ? calloc(1, sizeof *w) : NULL;
+    struct report_waits *w = has_two_ranks(r) ? report_room(1, sizeof *w, "waits") : NULL;
     if (w == NULL)
         return;
     r->waits = w;
@@ -238,7 +238,7 @@ static int by_awaited(const void *a, const void *b)
 static void print_ranks(FILE *out, const struct report_waits *w)
 {
     char waited[24], awaited[24];
-    struct rank_waits *sorted = calloc(w->rank_count + 1u, sizeof *sorted);
+    struct rank_waits *sorted = report_room(w->rank_count + 1u, sizeof *sorted, "waits of ranks");
     if (sorted == NULL)
         return;
     memcpy(sorted, w->ranks, w->rank_count * sizeof *sorted);
@@ -264,7 +264,8 @@ static int by_bytes(const void *a, const void *b, void *pairs)
 static void print_pairs(FILE *out, const struct report_waits *w)
 {
     size_t n = 0, all = (size_t)w->rank_count * w->rank_count;
-    uint32_t *order = w->pairs != NULL ? calloc(all + 1, sizeof *order) : NULL;
+    uint32_t *order =
+        w->pairs != NULL ? report_room(all + 1, sizeof *order, "messages from rank to rank") : NULL;
     if (order == NULL || w->messages == 0) {
         free(order);
         return;

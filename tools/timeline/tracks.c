@@ -223,8 +223,10 @@ struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane)
                            .count = v->count,
                            .timeline = t,
                            .lane = lane};
-    if (l.texts == NULL)
+    if (l.texts == NULL) {
+        message_warning("timeline", "no memory: the names of a row are left out");
         return l;
+    }
     replay_labels(t->replay, lane, take_label, &l);
     for (uint32_t i = 0; i < v->count; i++) {
         if (t->options.salvaged && lane != t->runs && v->values[i] == EMU_BAD) {
