@@ -110,8 +110,9 @@ void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id
 void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip);
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
 /* A probe of these alarms, in index order, was hit. due: the index in `alarms` of the one whose
- * count the probe's code has brought to zero, after it has counted those before it; -1: that code
- * has counted nothing. */
+ * count the probe's code has brought to zero, after it has counted those before it; or
+ * PROBE_COUNTED_NOTHING. */
+enum { PROBE_COUNTED_NOTHING = -1 };
 void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, int due);
 void trigger_requests(void);         /* serves what `regtrace ctl` asked for */
 void trigger_timers(int timer_code); /* a timeout is over; the code is its chain */

@@ -112,7 +112,7 @@ struct probe_coming {
      * it. */
     bool may_trap;
     /* index of the counted alarm whose count has come to zero at this execution; those before it
-     * have been counted; -1: none has */
+     * have been counted; or PROBE_COUNTED_NOTHING */
     int due;
 };
 /* Does a function begin here, so that its return address is on top of the stack? */

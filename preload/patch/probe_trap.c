@@ -248,7 +248,7 @@ void probes_come(void *context)
     greg_t *r = uc->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)r[REG_RIP];
     struct probe_coming c = {.all = probe_sites_now(),
-                             .due = -1,
+                             .due = PROBE_COUNTED_NOTHING,
                              .may_trap = true,
                              .rax = (uint64_t)r[REG_RAX],
                              .rbx = (uint64_t)r[REG_RBX],

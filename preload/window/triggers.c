@@ -320,7 +320,7 @@ void trigger_signal(int signal_number, uintptr_t ip)
 void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, int due)
 {
     struct preload_thread *pt = process.traced ? thread_self() : NULL;
-    if (due < 0 || pt == NULL || pt->automaton == NULL) {
+    if (due == PROBE_COUNTED_NOTHING || pt == NULL || pt->automaton == NULL) {
         hit(pt, alarms, n, ip);
         return;
     }

@@ -128,7 +128,7 @@ static void leave(const struct probe_exit *f)
             ip = s->at - s->after;
         }
     if (n != 0)
-        trigger_probe(alarms, n, ip, false);
+        trigger_probe(alarms, n, ip, PROBE_COUNTED_NOTHING);
 }
 
 typedef bool is_over_function(const struct probe_exit *f, uintptr_t a, uintptr_t b);

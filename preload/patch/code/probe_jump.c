@@ -387,7 +387,7 @@ void probe_jumped(struct registers *r, const struct own_stack_move *m)
     int keep = errno;
     uint32_t number = (uint32_t)r->number;
     struct probe_coming c = {.all = probe_sites_now(),
-                             .due = (number & PROBE_NUMBER_CLAIMED) == 0  ? -1
+                             .due = (number & PROBE_NUMBER_CLAIMED) == 0  ? PROBE_COUNTED_NOTHING
                                     : (number & PROBE_NUMBER_SECOND) == 0 ? 0
                                                                           : 1};
     uintptr_t at = probe_numbered[number & PROBE_NUMBER_MASK].at;

@@ -80,6 +80,13 @@ for level in $levels; do
 done
 like "$(cat "$T"/part/regtrace.log)" 'no exit can be seen' "and it is reported that its exit is not seen"
 
+# An exit that does not fire blocks no signals, which takes two system calls.
+cc -O2 -Wall -o "$T/exit_calls" "$REGTRACE_SOURCE/t/preload/patch/programs/exit_calls.c" || exit 99
+run 60 env REGTRACE_DIR="$T/changes" REGTRACE_CONTROL=start:exit_func:left:count2000 "$T/exit_calls" 1000 "$LIBREGTRACE"
+is "$status" 0 "a thousand exits, each counted" || diag "$err"
+[ "$out" -lt 500 ]
+ok $? "do not change the mask of signals" || diag "$out times"
+
 # The request for a single place: regtrace-sites plans one instruction, of whatever image.
 run 10 "$REGTRACE_BUILD/isa/regtrace-sites" --instruction 0x1000 90
 like "$status $out" '^0 plan	instruction	1	0	0	=' "regtrace-sites makes a plan of one instruction"
