@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The Python module and the page that are made from base/format/*.def say what these say.
+# Files that are made from others say what these say: the Python module and the page from
+# base/format/*.def, the page of all files from their first comments.
 . "$(dirname "$0")/../lib.sh"
 
 python=$(command -v python3) || skip_all "no Python"
@@ -13,4 +14,18 @@ sed -i 's/^FIELD(EV_FIRED, a, tid, 24, 32,/FIELD(EV_FIRED, a, tid, 25, 31,/' "$T
 run 20 "$python" "$T/base/format/translate.py" check
 is "$status" 1 "a field that has moved is seen"
 like "$err" 'schema\.md.*format\.py' "in both"
+
+ok_run "dev/files.md is made from the first comments of all files" "$python" "$REGTRACE_SOURCE/share/doc/list_files.py" check
+cp "$REGTRACE_SOURCE/share/doc/architecture.md" "$REGTRACE_SOURCE/share/doc/list_files.py" "$T/share/doc/"
+mkdir "$T/share/doc/dev"
+cp "$REGTRACE_SOURCE/share/doc/dev/files.md" "$T/share/doc/dev/"
+for folder in base controller pmu isa mpi preload writer tools share/timeline share/python; do
+    mkdir -p "$T/$(dirname "$folder")" && cp -r "$REGTRACE_SOURCE/$folder" "$T/$(dirname "$folder")"
+done
+cp "$REGTRACE_SOURCE/base/format/event_fields.def" "$T/base/format/"
+ok_run "so it is of a copy" "$python" "$T/share/doc/list_files.py" check
+echo '/* A new file. */' >"$T/base/new.c"
+run 20 "$python" "$T/share/doc/list_files.py" check
+is "$status" 1 "a new file is seen"
+like "$err" 'list_files.py write' "and the remedy is named"
 done_testing
