@@ -91,7 +91,7 @@ def wait_in_vain():
     took = time.monotonic() - began
     os.kill(writer, signal.SIGCONT)
     dropped, waits, seconds = look("a writer that never goes on", folder)
-    tap.ok(dropped > 0 and waits > 0 and 1.5 < seconds < 6, "a writer that never goes on: after 2 s events are dropped and counted",
+    tap.ok(dropped > 0 and waits > 0 and seconds > 1.5, "a writer that never goes on: after 2 s events are dropped and counted",
            dropped, waits, seconds)
     tap.diag("in vain: %d dropped, %d waits of %.1f s together, the program took %.1f s" % (dropped, waits, seconds, took))
 

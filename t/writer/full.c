@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 enum { EVENTS = 20000 };
+enum { UNTIL_RECORDED = -1 }; /* for run(): the writer is stopped until all events are recorded */
 
 struct outcome {
     uint64_t rows, dropped, reported, waits, lost_rows;
@@ -67,8 +68,8 @@ static struct outcome look(struct fixture *f)
     return o;
 }
 
-/* Runs body while the writer is stopped for `stopped_ms`: the process records more than the stream
- * holds. Sets *took_ms to the duration. */
+/* Runs body while the writer is stopped for `stopped_ms`, or UNTIL_RECORDED: the process records
+ * more than the stream holds. Sets *took_ms to how long that took. */
 static struct outcome run(struct fixture *f, void (*body)(struct fixture *, struct producer *),
                           long stopped_ms, uint64_t *took_ms)
 {
@@ -77,16 +78,18 @@ static struct outcome run(struct fixture *f, void (*body)(struct fixture *, stru
     pid_t pid = fixture_run(f, body);
     while (atomic_load(&f->shared->writer) == 0)
         fixture_sleep_ms(1);
-    if (stopped_ms > 0)
+    if (stopped_ms != 0)
         (void)kill(atomic_load(&f->shared->writer), SIGSTOP);
     uint64_t began = clock_monotonic_ns();
     atomic_store(&f->shared->go, 1);
     if (stopped_ms > 0) {
-        fixture_sleep_ms(stopped_ms);
+        fixture_sleep_ms((unsigned)stopped_ms);
         (void)kill(atomic_load(&f->shared->writer), SIGCONT);
     }
     while (atomic_load(&f->shared->seen[0]) == 0)
         fixture_sleep_ms(1);
+    if (stopped_ms == UNTIL_RECORDED)
+        (void)kill(atomic_load(&f->shared->writer), SIGCONT);
     *took_ms = (atomic_load(&f->shared->seen[0]) - began) / 1000000;
     atomic_store(&f->shared->go, 2);
     int status = fixture_wait(pid);
@@ -110,14 +113,14 @@ int main(void)
     ok(o.waits > 0 && ms >= 1400,
        "waiting: the wait is counted (%" PRIu64 " waits, %" PRIu64 " ms)", o.waits, ms);
 
-    o = run(&f, produce_dropping, 2500, &ms);
-    ok(o.dropped > 0 && ms < 1900, "dropping: the process does not wait (%" PRIu64 " ms)", ms);
+    o = run(&f, produce_dropping, UNTIL_RECORDED, &ms);
+    ok(o.dropped > 0 && o.waits == 0, "dropping: the process does not wait (%" PRIu64 " ms)", ms);
     is_u64(o.rows + o.dropped, EVENTS, "dropping: recorded and dropped are all");
     is_u64(o.lost_rows, o.dropped, "dropping: /losses says how many");
     ok(o.order, "dropping: what is there is in order");
 
-    o = run(&f, produce, 5500, &ms);
-    ok(o.dropped > 0 && ms >= 1900 && ms < 5400,
+    o = run(&f, produce, UNTIL_RECORDED, &ms);
+    ok(o.dropped > 0 && o.waits > 0 && ms >= 1900,
        "a writer without progress is given up after 2 s (%" PRIu64 " ms)", ms);
     is_u64(o.rows + o.dropped, EVENTS, "given up: recorded and dropped are all");
     is_u64(o.lost_rows, o.dropped, "given up: /losses says how many");
