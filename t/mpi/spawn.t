@@ -38,6 +38,11 @@ for file in "${files[@]}"; do
 done
 is "$(tr ' ' '\n' <<<"$counts" | sort -n | xargs)" '11 11 21 21' 'every call of both worlds is in a file of its own' || diag "$counts"
 ok_run 'the files hold' "$REGTRACE" check "$T/run"
+report=$("$REGTRACE" report "$T/run")
+like "$report" '^ +MPI_Barrier +64 ' 'the report has the calls of all' || diag "$report"
+like "$report" '^ +MPI_Init +4 ' 'of both worlds'
+is "$(grep -cE '^ +[01] \(world [0-9]+, pid [0-9]+\) +0 +0 region' <<<"$report")" 2 'windows of the other world name it'
+unlike "$("$REGTRACE" report "$T/run/$(grep -m1 -E '\.[0-9]+\.h5$' <<<"$(printf '%s\n' "${files[@]}")")")" 'No MPI call' 'the report of one of its files has its calls'
 
 # Many jobs, some of them spawned by spawned jobs or by MPI_Comm_spawn_multiple, with more ranks
 # than the first world. All of them belong to one run, even without `regtrace run`.

@@ -194,11 +194,12 @@ RT_MUST_CHECK int report_read_rank(struct report *r, struct report_rank *out, st
 /* Returns the text of an alarm of that rank, or NULL. */
 const char *report_alarm_text(const struct report_rank *rank, int32_t alarm);
 
-/* How one MPI function (f >= 0), or all of MPI (f < 0), spreads over the ranks' main processes. */
+/* How one MPI function (f >= 0), or all of MPI (f < 0), spreads over the main processes of the ranks,
+ * and over further processes that called MPI, as those of another world do. */
 struct report_spread {
     uint64_t calls, bytes, nested;
-    double total_ns, mean_ns, max_ns; /* mean: over all readable ranks, also those without a call */
-    int32_t max_rank;
+    double total_ns, mean_ns, max_ns; /* mean: over these processes, also those without a call */
+    const struct report_rank *max;    /* the process with max_ns */
 };
 /* Returns false if nothing was called. */
 bool report_spread_of(const struct report *r, int f, struct report_spread *out);
@@ -226,6 +227,7 @@ const char *report_bytes_text(char out[24], uint64_t bytes);
 /* top: functions shown, 0: all. all: every window and rank, however many. */
 void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
                        size_t top, bool all);
+void report_print_mpi(FILE *out, const struct report *r, size_t top);
 void report_print_windows(FILE *out, const struct report *r, bool all);
 /* Prints the totals of a counting run; nothing for other runs. report_instructions.c */
 void report_instructions_print(FILE *out, const struct report *r, bool all);

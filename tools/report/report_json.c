@@ -203,7 +203,9 @@ static void write_mpi(struct json *j, const struct report *r)
         json_real(j, "time_ns", s.total_ns);
         json_real(j, "mean_ns", s.mean_ns);
         json_real(j, "max_ns", s.max_ns);
-        json_int(j, "max_rank", s.max_rank);
+        json_int(j, "max_rank", s.max->info.rank);
+        if (s.max->info.world > 1)
+            json_uint(j, "max_world", s.max->info.world);
         if (s.mean_ns > 0)
             json_real(j, "imbalance", s.max_ns / s.mean_ns);
         else

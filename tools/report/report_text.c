@@ -38,29 +38,6 @@ const char *report_time_text(char out[24], double ns)
     return out;
 }
 
-bool report_spread_of(const struct report *r, int f, struct report_spread *out)
-{
-    unsigned ranks = 0;
-    *out = (struct report_spread){.max_rank = -1};
-    for (size_t i = 0; i < r->rank_count; i++) {
-        const struct report_rank *k = &r->ranks[i];
-        if (k->error != NULL || !k->info.is_main)
-            continue;
-        double ns = f < 0 ? k->mpi_ns : k->functions[f].time_ns;
-        ranks++;
-        out->calls += f < 0 ? k->calls : k->functions[f].calls;
-        out->nested += f < 0 ? 0 : k->functions[f].nested;
-        out->bytes += f < 0 ? k->bytes : k->functions[f].bytes;
-        out->total_ns += ns;
-        if (out->max_rank < 0 || ns > out->max_ns) {
-            out->max_ns = ns;
-            out->max_rank = k->info.rank;
-        }
-    }
-    out->mean_ns = ranks > 0 ? out->total_ns / ranks : 0;
-    return out->calls > 0;
-}
-
 static unsigned count_hosts(const struct report *r)
 {
     unsigned n = 0;
@@ -159,54 +136,6 @@ static void print_head(FILE *out, const struct report *r)
     }
     if (r->chain_count == 0)
         (void)fprintf(out, "  no chains: %s\n", without_chains(r));
-}
-
-static int by_time(const void *a, const void *b, void *report)
-{
-    struct report_spread x, y;
-    (void)report_spread_of(report, *(const int *)a, &x);
-    (void)report_spread_of(report, *(const int *)b, &y);
-    if (x.total_ns > y.total_ns || x.total_ns < y.total_ns)
-        return x.total_ns > y.total_ns ? -1 : 1;
-    return x.calls == y.calls ? *(const int *)a - *(const int *)b : x.calls > y.calls ? -1 : 1;
-}
-
-static void print_spread(FILE *out, const char *name, const struct report_spread *s, double all_ns)
-{
-    char total[24], mean[24], most[24], bytes[24], imbalance[16] = "-";
-    if (s->mean_ns > 0)
-        (void)snprintf(imbalance, sizeof imbalance, "%.2f", s->max_ns / s->mean_ns);
-    (void)fprintf(out, "  %-28s %10" PRIu64 " %11s %5.1f%% %11s %11s %6" PRId32 " %9s %11s\n", name,
-                  s->calls, report_time_text(total, s->total_ns),
-                  all_ns > 0 ? 100 * s->total_ns / all_ns : 0.0, report_time_text(mean, s->mean_ns),
-                  report_time_text(most, s->max_ns), s->max_rank, imbalance,
-                  report_bytes_text(bytes, s->bytes));
-}
-
-static void print_functions(FILE *out, const struct report *r, size_t top)
-{
-    int order[REPORT_FUNCTIONS];
-    size_t n = 0;
-    struct report_spread all, s;
-    for (int f = 0; f < REPORT_FUNCTIONS; f++)
-        if (r->names[f] != NULL && report_spread_of(r, f, &s))
-            order[n++] = f;
-    if (n == 0) {
-        (void)fputs("\nNo MPI call was recorded.\n", out);
-        return;
-    }
-    (void)report_spread_of(r, -1, &all);
-    qsort_r(order, n, sizeof *order, by_time, (void *)(uintptr_t)r);
-    (void)fputs("\nTime in MPI by function (imbalance: longest rank / mean of all ranks)\n", out);
-    (void)fprintf(out, "  %-28s %10s %11s %6s %11s %11s %6s %9s %11s\n", "function", "calls",
-                  "total", "share", "mean/rank", "longest", "rank", "imbalance", "bytes");
-    for (size_t i = 0; i < n && (top == 0 || i < top); i++) {
-        (void)report_spread_of(r, order[i], &s);
-        print_spread(out, r->names[order[i]], &s, all.total_ns);
-    }
-    if (top != 0 && n > top)
-        (void)fprintf(out, "  ... %zu more functions (-top 0 shows all)\n", n - top);
-    print_spread(out, "all of MPI (outermost calls)", &all, all.total_ns);
 }
 
 static void print_rank(FILE *out, const struct report_rank *k)
@@ -482,7 +411,7 @@ void report_print_text(FILE *out, const struct report *r, const struct report_es
     if (estimate != NULL)
         report_print_estimate(out, estimate);
     report_instructions_print(out, r, all);
-    print_functions(out, r, top);
+    report_print_mpi(out, r, top);
     report_uneven_print(out, r, all);
     report_waits_print(out, r);
     report_functions_print(out, r, top);

@@ -298,11 +298,12 @@ static void print_left(FILE *out, const struct report_waits *w)
                 w->unmatched.sends[i], w->unmatched.receives[i],
                 unmatched_text((enum unmatched_reason)i));
     if (w->collectives_left > 0)
-        (void)fprintf(out,
-                      "  %" PRIu64
-                      " collective calls could not be compared between ranks (not all of their "
-                      "ranks recorded everything from MPI_Init to them)\n",
-                      w->collectives_left);
+        (void)fprintf(
+            out,
+            "  %" PRIu64
+            " collective calls could not be compared between ranks (between two worlds, or "
+            "not all of their ranks recorded everything from MPI_Init to them)\n",
+            w->collectives_left);
 }
 
 void report_waits_print(FILE *out, const struct report *r)

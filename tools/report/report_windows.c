@@ -49,8 +49,11 @@ static void region_text(char out[160], const struct report_window *w)
         (void)snprintf(out + n, 160 - (size_t)n, " multiplier %g", w->row.multiplier);
 }
 
-static void print_window(FILE *out, const struct report_rank *k, const struct report_window *w)
+/* rank_width: of the column with the names of processes. */
+static void print_window(FILE *out, const struct report_rank *k, const struct report_window *w,
+                         int rank_width)
 {
+    char rank[48];
     char opened[160], closed[160], length[24] = "open", icount[48], region[160];
     alarm_text(opened, k, w->row.start_alarm, w->opened_by != NULL ? w->opened_by : "?");
     alarm_text(closed, k, w->row.stop_alarm, report_window_reason(w->row.reason));
@@ -58,12 +61,12 @@ static void print_window(FILE *out, const struct report_rank *k, const struct re
         (void)report_time_text(length, (double)(w->stop_ns - w->start_ns));
     icount_text(icount, w->row.start_requested, w->row.start_icount);
     region_text(region, w);
-    (void)fprintf(
-        out, "  %5" PRId32 " %6" PRId32 " %7" PRId32 " %-7s %14.6f %11s %10s  %s -> %s%s%s%s\n",
-        k->info.rank, w->row.thread, w->row.ordinal, report_window_kind(w->row.kind),
-        (double)w->start_ns / 1e6, length, icount, opened, closed,
-        w->row.truncated == RT_END_CUT ? " (truncated)" : "",
-        w->row.bcast && !w->row.firing ? " (bcast)" : "", region);
+    report_rank_name(rank, k);
+    (void)fprintf(out, "  %*s %6" PRId32 " %7" PRId32 " %-7s %14.6f %11s %10s  %s -> %s%s%s%s\n",
+                  rank_width, rank, w->row.thread, w->row.ordinal, report_window_kind(w->row.kind),
+                  (double)w->start_ns / 1e6, length, icount, opened, closed,
+                  w->row.truncated == RT_END_CUT ? " (truncated)" : "",
+                  w->row.bcast && !w->row.firing ? " (bcast)" : "", region);
 }
 
 static struct window_group *group_of(struct window_group **groups, size_t *n,
@@ -148,8 +151,14 @@ static bool is_counting_run(const struct report *r)
 void report_print_windows(FILE *out, const struct report *r, bool all)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < r->rank_count; i++)
+    int rank_width = 5;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        char rank[48];
+        report_rank_name(rank, &r->ranks[i]);
+        if (r->ranks[i].window_count > 0 && (int)strlen(rank) > rank_width)
+            rank_width = (int)strlen(rank);
         total += r->ranks[i].window_count;
+    }
     if (total == 0) {
         (void)fprintf(out, "\nNo window opened%s.\n",
                       is_counting_run(r) ? ": a counting run needs none" : "");
@@ -163,9 +172,9 @@ void report_print_windows(FILE *out, const struct report *r, bool all)
                   "\nWindows: %" PRIu64
                   " (start in ms since the first thread of the run; icount: requested/reached)\n",
                   total);
-    (void)fprintf(out, "  %5s %6s %7s %-7s %14s %11s %10s  %s\n", "rank", "thread", "ordinal",
-                  "kind", "start", "length", "icount", "opened by -> closed by");
+    (void)fprintf(out, "  %*s %6s %7s %-7s %14s %11s %10s  %s\n", rank_width, "rank", "thread",
+                  "ordinal", "kind", "start", "length", "icount", "opened by -> closed by");
     for (size_t i = 0; i < r->rank_count; i++)
         for (size_t w = 0; w < r->ranks[i].window_count; w++)
-            print_window(out, &r->ranks[i], &r->ranks[i].windows[w]);
+            print_window(out, &r->ranks[i], &r->ranks[i].windows[w], rank_width);
 }

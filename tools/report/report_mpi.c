@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Prints the time in MPI by function, and how it spreads over ranks. */
+#include "tools/report/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool report_spread_of(const struct report *r, int f, struct report_spread *out)
+{
+    unsigned ranks = 0;
+    *out = (struct report_spread){.max = NULL};
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error != NULL || (!k->info.is_main && k->calls == 0))
+            continue;
+        double ns = f < 0 ? k->mpi_ns : k->functions[f].time_ns;
+        ranks++;
+        out->calls += f < 0 ? k->calls : k->functions[f].calls;
+        out->nested += f < 0 ? 0 : k->functions[f].nested;
+        out->bytes += f < 0 ? k->bytes : k->functions[f].bytes;
+        out->total_ns += ns;
+        if (out->max == NULL || ns > out->max_ns) {
+            out->max_ns = ns;
+            out->max = k;
+        }
+    }
+    out->mean_ns = ranks > 0 ? out->total_ns / ranks : 0;
+    return out->calls > 0;
+}
+
+static int by_time(const void *a, const void *b, void *report)
+{
+    struct report_spread x, y;
+    (void)report_spread_of(report, *(const int *)a, &x);
+    (void)report_spread_of(report, *(const int *)b, &y);
+    if (x.total_ns > y.total_ns || x.total_ns < y.total_ns)
+        return x.total_ns > y.total_ns ? -1 : 1;
+    return x.calls == y.calls ? *(const int *)a - *(const int *)b : x.calls > y.calls ? -1 : 1;
+}
+
+static void print_spread(FILE *out, const char *name, const struct report_spread *s, double all_ns)
+{
+    char total[24], mean[24], most[24], bytes[24], rank[24], imbalance[16] = "-";
+    int n = snprintf(rank, sizeof rank, "%" PRId32, s->max->info.rank);
+    if (!s->max->info.is_main && s->max->info.world > 1)
+        (void)snprintf(rank + n, sizeof rank - (size_t)n, "(w%" PRIu32 ")", s->max->info.world);
+    if (s->mean_ns > 0)
+        (void)snprintf(imbalance, sizeof imbalance, "%.2f", s->max_ns / s->mean_ns);
+    (void)fprintf(out, "  %-28s %10" PRIu64 " %11s %5.1f%% %11s %11s %6s %9s %11s\n", name,
+                  s->calls, report_time_text(total, s->total_ns),
+                  all_ns > 0 ? 100 * s->total_ns / all_ns : 0.0, report_time_text(mean, s->mean_ns),
+                  report_time_text(most, s->max_ns), rank, imbalance,
+                  report_bytes_text(bytes, s->bytes));
+}
+
+static bool has_worlds(const struct report *r)
+{
+    bool found = false;
+    for (size_t i = 0; i < r->rank_count; i++)
+        found |= r->ranks[i].error == NULL && r->ranks[i].info.world > 1;
+    return found;
+}
+
+void report_print_mpi(FILE *out, const struct report *r, size_t top)
+{
+    int order[REPORT_FUNCTIONS];
+    size_t n = 0;
+    struct report_spread all, s;
+    for (int f = 0; f < REPORT_FUNCTIONS; f++)
+        if (r->names[f] != NULL && report_spread_of(r, f, &s))
+            order[n++] = f;
+    if (n == 0) {
+        (void)fputs("\nNo MPI call was recorded.\n", out);
+        return;
+    }
+    (void)report_spread_of(r, -1, &all);
+    qsort_r(order, n, sizeof *order, by_time, (void *)(uintptr_t)r);
+    (void)fprintf(out,
+                  "\nTime in MPI by function (imbalance: longest rank / mean of all ranks%s)\n",
+                  has_worlds(r) ? "; 0(w2): rank 0 of world 2" : "");
+    (void)fprintf(out, "  %-28s %10s %11s %6s %11s %11s %6s %9s %11s\n", "function", "calls",
+                  "total", "share", "mean/rank", "longest", "rank", "imbalance", "bytes");
+    for (size_t i = 0; i < n && (top == 0 || i < top); i++) {
+        (void)report_spread_of(r, order[i], &s);
+        print_spread(out, r->names[order[i]], &s, all.total_ns);
+    }
+    if (top != 0 && n > top)
+        (void)fprintf(out, "  ... %zu more functions (-top 0 shows all)\n", n - top);
+    print_spread(out, "all of MPI (outermost calls)", &all, all.total_ns);
+}
