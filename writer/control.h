@@ -2,7 +2,8 @@
  * The server side of `regtrace ctl`: a writer answers requests for its process, which arrive by a
  * Unix socket or by request files.
  *
- * DIR/ctl/NAME.path     two lines: host, path of the socket; NAME = rank-NNNNN.PID
+ * DIR/ctl/NAME.path     three lines: host, path of the socket, number of ranks (-1: unknown);
+ *                       NAME = rank-NNNNN.PID
  * DIR/ctl/NAME.sock     the socket (0600), or under /tmp if the path is too long for a socket
  * DIR/ctl/NAME.request  from another node: one request line, which the writer removes when it has
  *                       read it; the answer is NAME.answer, or NAME.answer-ID if the request has
@@ -17,6 +18,7 @@
 #define REGTRACE_WRITER_CONTROL_H
 
 #include "base/format/stream.h"
+#include "writer/claim.h"
 
 #include <limits.h>
 
@@ -80,7 +82,7 @@ struct control {
 
 /* Creates the folder, the socket and the .path file. If that fails (read-only folder), control is
  * off, which is not an error. */
-void control_open(struct control *c, const char *dir, const char *host, int32_t rank, uint32_t pid,
+void control_open(struct control *c, const char *dir, const struct claim *claim, uint32_t pid,
                   int signal_number);
 /* Answers the requests that still wait, and removes the socket and the files. */
 void control_close(struct control *c, const struct stream *s);

@@ -54,11 +54,12 @@ static void write_file(const char *base, const char *suffix, const char *text)
         (void)unlink(temporary);
 }
 
-void control_open(struct control *c, const char *dir, const char *host, int32_t rank, uint32_t pid,
+void control_open(struct control *c, const char *dir, const struct claim *claim, uint32_t pid,
                   int signal_number)
 {
     struct sockaddr_un address;
-    char text[PATH_MAX + 80];
+    char text[PATH_MAX + 120];
+    int32_t rank = claim->rank;
     *c = (struct control){.listener = -1, .signal_number = signal_number, .pid = pid};
     (void)snprintf(text, sizeof text, "%s/ctl", dir);
     if (mkdir(text, 0700) != 0 && errno != EEXIST)
@@ -75,7 +76,8 @@ void control_open(struct control *c, const char *dir, const char *host, int32_t 
     c->listener = listen_at(c->socket_path);
     if (c->listener < 0)
         return;
-    (void)snprintf(text, sizeof text, "%s\n%s\n", host, c->socket_path);
+    (void)snprintf(text, sizeof text, "%s\n%s\n%" PRId32 "\n", claim->host, c->socket_path,
+                   claim->size);
     write_file(c->base, ".path", text);
 }
 

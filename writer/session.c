@@ -457,7 +457,7 @@ static int start(struct writer_session *s, int stream_fd, const char *dir, struc
     if (rc == 0) /* from here on recover finds the stream, whichever process is killed */
         atomic_store(&h->writer_state, WRITER_READY);
     log_chain_warnings(s);
-    control_open(&s->control, dir, s->claim.host, s->claim.rank, h->pid, s->facts.signal_number);
+    control_open(&s->control, dir, &s->claim, h->pid, s->facts.signal_number);
     start_watcher(s);
     s->last_tail_ns = clock_monotonic_ns();
     return rc;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace ctl`: asks the writers of a running program to fire the interactive alarm, to open or
  * close windows, or to report their status. The transport is in tools/ctl/ctl.h. */
+#include "base/clock.h"
 #include "tools/ctl/ctl.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,11 +24,12 @@ struct ctl_wishes {
 
 static bool read_path_file(const char *dir, struct ctl_target *t)
 {
-    char path[PATH_MAX + 80];
+    char path[PATH_MAX + 80], size[16] = "";
     (void)snprintf(path, sizeof path, "%s/ctl/%s.path", dir, t->name);
     FILE *f = fopen(path, "re");
     bool good = f != NULL && fgets(t->host, sizeof t->host, f) != NULL &&
                 fgets(t->socket, sizeof t->socket, f) != NULL;
+    t->size = good && fgets(size, sizeof size, f) != NULL ? atoi(size) : -1;
     if (f != NULL)
         (void)fclose(f);
     t->host[strcspn(t->host, "\n")] = '\0';
@@ -112,6 +116,22 @@ static void print_failures(const struct ctl_wishes *w, const struct ctl_target *
                       : "; it does no harm to ask again");
 }
 
+/* Returns how many ranks the request did not reach, after a message that names them. */
+static size_t print_absent(const struct ctl_wishes *w, const struct ctl_target *t, size_t count)
+{
+    char list[CTL_RANKS_ROOM];
+    int32_t size;
+    size_t absent = ctl_absent_ranks(list, &size, w->dir, &w->ranks, t, count);
+    if (absent > 0)
+        message_error("ctl",
+                      "rank %s of %" PRId32
+                      " ranks was not asked: nobody listens there. It has not "
+                      "begun to record, so ask again; or it is not traced, so name the others by "
+                      "-rank",
+                      list, size);
+    return absent;
+}
+
 static int print_answers(const struct ctl_wishes *w, const struct ctl_target *t, size_t count)
 {
     size_t good = 0;
@@ -127,6 +147,7 @@ static int print_answers(const struct ctl_wishes *w, const struct ctl_target *t,
     }
     if (good != count && count > 1)
         print_failures(w, t, count, count - good);
+    good -= print_absent(w, t, count) > 0;
     return output_finish("ctl", good == count ? TOOL_OK : TOOL_FAILURE);
 }
 
@@ -192,6 +213,45 @@ static int read_wishes(struct ctl_wishes *w, int argc, char **argv)
     return -1;
 }
 
+static bool is_known(const struct ctl_target *t, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(t[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Adds the targets that have appeared since. */
+static void find_new_targets(const struct ctl_wishes *w, struct ctl_target *t, size_t *count)
+{
+    struct ctl_target *now = NULL;
+    size_t n = 0;
+    if (find_targets(w, &now, &n) == 0)
+        for (size_t i = 0; i < n && *count < TARGETS; i++)
+            if (!is_known(t, *count, now[i].name))
+                t[(*count)++] = now[i];
+    free(now);
+}
+
+/* Asks all targets, and waits for ranks of which none listens yet. */
+static void ask_all(const struct ctl_wishes *w, struct ctl_target *t, size_t *count)
+{
+    char list[CTL_RANKS_ROOM];
+    int32_t size;
+    uint64_t limit = clock_monotonic_ns() + w->question.wait_s * 1000000000u;
+    for (size_t asked = 0;;) {
+        if (*count > asked)
+            ctl_ask(w->dir, &w->question, t + asked, *count - asked);
+        asked = *count;
+        if (clock_monotonic_ns() >= limit ||
+            ctl_absent_ranks(list, &size, w->dir, &w->ranks, t, *count) == 0)
+            break;
+        (void)poll(NULL, 0, 100);
+        find_new_targets(w, t, count);
+    }
+    qsort(t, *count, sizeof *t, by_rank);
+}
+
 static int ctl_main(int argc, char **argv)
 {
     struct ctl_wishes w;
@@ -213,7 +273,7 @@ static int ctl_main(int argc, char **argv)
             w.dir, there && w.ranks.count > 0 ? " among the ranks asked for" : "");
         code = TOOL_FAILURE;
     } else {
-        ctl_ask(w.dir, &w.question, targets, count);
+        ask_all(&w, targets, &count);
         code = print_answers(&w, targets, count);
     }
     free(targets);
@@ -249,9 +309,10 @@ const struct command command_ctl = {
         "is to fire more than once has \",repeat\".\n\n"
         "status prints what each rank's writer knows: chains still armed, threads that record, "
         "windows, events stored and dropped.\n\n"
-        "A rank that does not answer is asked again until --wait is over. It does what it is "
-        "asked once, however often it was asked. Ranks that did not answer are named, with the "
-        "reason.\n\n"
+        "A rank that does not answer is asked again until --wait is over, and a rank that has not "
+        "begun to record is waited for as long. It does what it is asked once, however often it "
+        "was asked. Ranks that did not answer are named, with the reason. A rank that has ended is "
+        "not missed. Where some ranks of a job are not traced, --rank names the others.\n\n"
         "The writer of each process listens on a Unix socket that only its user may open; ranks "
         "on other nodes are reached through request files in DIR/ctl.",
     .options = ctl_options,
@@ -260,7 +321,7 @@ const struct command command_ctl = {
         "./app &\n"
         "regtrace ctl trace open\nregtrace ctl trace close\nregtrace ctl trace fire\n"
         "regtrace ctl trace status --rank 0",
-    .exits = "0 every process asked has answered that it did it, 1 otherwise (with fire also where "
+    .exits = "0 every rank asked has answered that it did it, 1 otherwise (with fire also where "
              "no alarm waited in one of them), 2 wrong usage.",
     .main = ctl_main,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Asks the writers of a running program: the client side of the protocol in writer/control.h.
  *
- * DIR/ctl/NAME.path names the host and the socket of a writer. Requests to writers on other nodes
+ * DIR/ctl/NAME.path has three lines: the host and the socket of a writer, and the number of ranks,
+ * -1 if it is not known (older writers wrote two). Requests to writers on other nodes
  * go through the files NAME.request and NAME.answer-ID in that folder, which the nodes share. */
 #ifndef REGTRACE_TOOLS_CTL_CTL_H
 #define REGTRACE_TOOLS_CTL_CTL_H
@@ -15,6 +16,7 @@
 struct ctl_target {
     char name[CTL_NAME_ROOM]; /* rank-NNNNN.PID */
     int32_t rank;
+    int32_t size; /* ranks of the job; -1: unknown */
     uint32_t pid; /* of the traced process */
     char host[80], socket[PATH_MAX];
     bool by_file; /* the writer is on another node */
@@ -24,6 +26,14 @@ struct ctl_target {
     bool answered, ok;
     char answer[CTL_ANSWER_ROOM]; /* if there is no answer: the reason */
 };
+
+#define CTL_RANKS_ROOM 256
+
+/* Lists in `list` the ranks among `ranks` that are none of the targets' and have no file in `dir`:
+ * they have not begun to record, or are not traced. Sets *size to the number of ranks of the job; 0
+ * if no target knows it: then no rank is listed. Returns how many there are. */
+size_t ctl_absent_ranks(char list[CTL_RANKS_ROOM], int32_t *size, const char *dir,
+                        const struct rank_list *ranks, const struct ctl_target *t, size_t count);
 
 struct ctl_question {
     const char *verb;

@@ -150,4 +150,27 @@ like "$status $out" '^0 .*window=closed$' 'the default window is closed'
 run 30 "$REGTRACE" ctl default open
 like "$status $out" '^0 .*window=opened$' 'and another one opened'
 end
+
+# A job of two ranks of which one begins late.
+one_of_two() {
+    OMPI_COMM_WORLD_RANK=$1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=$1 REGTRACE_RUN=two REGTRACE_DIR=$T/two \
+        REGTRACE_CONTROL=start:interactive LD_PRELOAD=$LIBREGTRACE ./p "ready$1" stop2 &
+    kill_at_end $!
+    wait_for 20 test -s "ready$1"
+}
+one_of_two 1
+wait_for 20 bash -c "ls $T/two/ctl/*.path"
+run 30 "$REGTRACE" ctl --wait 1 two open
+like "$status $out" '^1 rank 1 pid [0-9]+: window=opened$' 'a rank that has not begun is waited for'
+like "$err" 'rank 0 of 2 ranks was not asked: nobody listens there. It has not begun to record, so ask again' 'and named'
+run 30 "$REGTRACE" ctl --wait 1 --rank 1 two open
+like "$status $out$err" '^0 rank 1 pid [0-9]+: window=was open$' 'unless -rank leaves it out'
+"$REGTRACE" ctl --wait 500 two open >opened 2>&1 &
+client=$!
+kill_at_end $client
+one_of_two 0
+wait $client
+is "$? $(sed 's/pid [0-9]*//' opened | xargs)" '0 rank 0 : window=opened rank 1 : window=was open' 'it is asked when it begins'
+touch stop2
+wait_for 30 bash -c "! ls $T/two/ctl/*.path 2>/dev/null"
 done_testing
