@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +13,9 @@
 
 extern char **environ;
 
-/* Shells, launchers and our own programs, in any folder: no application has one of these names.
- * tools/run/launcher.c knows the launchers that `regtrace run` may get. */
+/* Shells, launchers and our own programs, in any folder. None of them is linked with MPI, so a
+ * program of such a name that is linked with it is an application. tools/run/launcher.c knows the
+ * launchers that `regtrace run` may get. */
 static const char *const anywhere[] = {"sh",
                                        "bash",
                                        "dash",
@@ -102,9 +104,18 @@ static bool is_first(const char *dir, const char *name)
     return fd >= 0;
 }
 
+/* Is the program linked with MPI? RTLD_NEXT leaves our own functions of these names out. */
+static bool has_mpi(void)
+{
+    bool found = dlsym(RTLD_NEXT, "MPI_Init") != NULL;
+    (void)dlerror(); /* the program must not see our dlsym() error */
+    return found;
+}
+
 bool plumbing_is(const struct identity *id)
 {
-    return is_in(anywhere, id->program) || strncmp(id->program, "lt-regtrace", 11) == 0 ||
+    return (is_in(anywhere, id->program) && !has_mpi()) ||
+           strncmp(id->program, "lt-regtrace", 11) == 0 ||
            (is_in(of_system, id->program) && is_in_system_folder(id->executable));
 }
 
