@@ -280,7 +280,10 @@ static bool is_second_copy(void)
 __attribute__((constructor)) static void regtrace_constructor(void)
 {
     int keep = errno;
-    if (getauxval(AT_SECURE) != 0 || is_second_copy() || !set_up()) {
+    if (getauxval(AT_SECURE) != 0 || is_second_copy())
+        return;
+    absent_functions_hide();
+    if (!set_up()) {
         errno = keep;
         return;
     }

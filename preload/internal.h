@@ -234,6 +234,11 @@ uint32_t metadata_room(void); /* bytes of the stream's metadata area */
 bool plumbing_is(const struct identity *id);
 void plumbing_note(const struct identity *id);
 
+/* Hides our MPI functions that the program's MPI library does not have, from the program's weak
+ * symbols and from dlsym(). For programs that are linked with MPI. Call it once, in the
+ * constructor. */
+void absent_functions_hide(void);
+
 /* Callbacks of the automaton. */
 void windows_fired(void *context, const struct ctl_fired *fired);
 uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming);

@@ -120,18 +120,9 @@ void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT])
     }
 }
 
-/* Entries of the dynamic table, as addresses in this process. 0 or NULL if the entry is absent. */
-struct dynamic {
-    const ElfW(Sym) * symbols;
-    const char *strings;
-    const uint32_t *hash, *gnu_hash;
-    const ElfW(Rela) * tables[2]; /* relocation tables */
-    size_t bytes[2];
-};
-
-static struct dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
+static struct image_dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
 {
-    struct dynamic out = {0};
+    struct image_dynamic out = {0};
     for (; d->d_tag != DT_NULL; d++) {
         /* The dynamic linker has already added the bias to most addresses. */
         uintptr_t at = d->d_un.d_ptr + (d->d_un.d_ptr < bias ? bias : 0);
@@ -154,7 +145,7 @@ static struct dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
  * the exported ones, and DT_GNU_HASH holds the index of the first exported symbol. An image without
  * exported symbols has an empty hash with the index 1, so this takes the imported symbols from its
  * relocations. */
-static size_t imported_end(const struct dynamic *d)
+static size_t imported_end(const struct image_dynamic *d)
 {
     size_t end = 0;
     if (d->hash != NULL)
@@ -173,7 +164,7 @@ static size_t imported_end(const struct dynamic *d)
     return end;
 }
 
-static bool imports(const struct dynamic *d, const char *name)
+static bool imports(const struct image_dynamic *d, const char *name)
 {
     if (d->symbols == NULL || d->strings == NULL)
         return false;
@@ -184,17 +175,40 @@ static bool imports(const struct dynamic *d, const char *name)
     return false;
 }
 
-bool image_is_instrumented(const struct dl_phdr_info *info)
+bool image_read_dynamic(const struct dl_phdr_info *info, struct image_dynamic *out)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type != PT_DYNAMIC)
             continue;
-        struct dynamic d =
-            read_dynamic((const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr), /* NOLINT */
-                         info->dlpi_addr);
-        if (imports(&d, "__cyg_profile_func_enter"))
-            return true;
+        *out = read_dynamic((const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr), /* NOLINT */
+                            info->dlpi_addr);
+        return out->symbols != NULL && out->strings != NULL;
     }
     return false;
+}
+
+/* DT_GNU_HASH has a chain for each bucket that has symbols; an odd hash ends it. */
+size_t image_symbols_end(const struct image_dynamic *d)
+{
+    if (d->hash != NULL)
+        return d->hash[1];
+    if (d->gnu_hash == NULL)
+        return 0;
+    const uint32_t *buckets = d->gnu_hash + 4 + (size_t)2 * d->gnu_hash[2];
+    const uint32_t *chains = buckets + d->gnu_hash[0];
+    size_t first = d->gnu_hash[1], last = 0;
+    for (uint32_t i = 0; i < d->gnu_hash[0]; i++)
+        last = buckets[i] > last ? buckets[i] : last;
+    if (last < first)
+        return imported_end(d);
+    while ((chains[last - first] & 1) == 0)
+        last++;
+    return last + 1;
+}
+
+bool image_is_instrumented(const struct dl_phdr_info *info)
+{
+    struct image_dynamic d;
+    return image_read_dynamic(info, &d) && imports(&d, "__cyg_profile_func_enter");
 }

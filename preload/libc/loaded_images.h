@@ -6,6 +6,7 @@
 
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define IMAGE_ID_TEXT 41 /* 20 bytes in hexadecimal digits */
@@ -34,6 +35,21 @@ bool image_code(const struct loaded_image *m, int *next, uintptr_t *from, uintpt
 /* Writes the image's build id (NT_GNU_BUILD_ID, ld(1) --build-id) as hexadecimal digits, cut at 20
  * bytes; "" if it has none. */
 void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT]);
+
+/* Entries of an image's dynamic table, as addresses in this process. 0 or NULL if one is absent. */
+struct image_dynamic {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *hash, *gnu_hash;
+    const ElfW(Rela) * tables[2]; /* relocation tables */
+    size_t bytes[2];
+};
+
+/* Reads the dynamic table of an image. Returns false if it has none. */
+bool image_read_dynamic(const struct dl_phdr_info *info, struct image_dynamic *out);
+
+/* Returns an index that is larger than that of every symbol, exported ones too; 0: unknown. */
+size_t image_symbols_end(const struct image_dynamic *d);
 
 /* Was the image compiled with -finstrument-functions? Then its functions report their entries. */
 bool image_is_instrumented(const struct dl_phdr_info *info);

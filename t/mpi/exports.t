@@ -45,6 +45,25 @@ for mpi in openmpi mpich; do
     done
 done
 
+# A program asks by a weak symbol, in its code and in its data, and by dlsym() which of these
+# functions there are: the answers are those of its MPI library.
+{
+    printf '#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n'
+    grep -E '^MPIX?_.*[a-z]' "$exports" | sed 's/.*/extern char &[] __attribute__((weak)); static char *volatile in_data_& = &;/'
+    printf 'int main(void)\n{\n'
+    grep -E '^MPIX?_.*[a-z]' "$exports" | sed 's/.*/char *in_code_& = \&*&; __asm__("" : "+r"(in_code_&)); printf("& %d %d %d\\n", in_code_& != 0, in_data_& != 0, dlsym(RTLD_DEFAULT, "&") != 0);/'
+    printf 'return 0;\n}\n'
+} >"$T/asks.c"
+for mpi in $(mpis); do
+    for how in lazy now; do
+        "mpicc.$mpi" -w -Wl,--no-as-needed -Wl,-z,$how -o "$T/asks" "$T/asks.c" -ldl || exit 99
+        "$T/asks" >"$T/bare"
+        run 60 env REGTRACE_DIR="$T/asked" LD_PRELOAD="$LIBREGTRACE" "$T/asks"
+        is "$status $(grep -c ' 1 1 1$' "$T/bare") $(diff "$T/bare" <(echo "$out"))" "0 $(grep -c ' 1 1 1$' <<<"$out") " "$mpi, $how: a program finds the functions that its library has"
+        isnt "$(grep -c ' 0 0 0$' "$T/bare")" 0 "and none of the $(grep -c ' 0 0 0$' "$T/bare") others"
+    done
+done
+
 defined "$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so" | LC_ALL=C sort >"$T/object"
 is "$(LC_ALL=C comm -3 "$T/object" "$T/wrapped")" "" "the object exports these names and no other"
 "$PYTHON" "$REGTRACE_SOURCE/mpi/generate.py" "$REGTRACE_SOURCE/mpi/functions.list" exports "$T/again"
