@@ -341,7 +341,8 @@ static int take_locked(struct claim *c)
     struct claim holder;
     bool spawned = c->world > 1;
     int rc = spawned ? 0 : holder_of(c, wanted, &holder);
-    if (rc == -ENOENT)
+    /* A writer on a full disk may have claimed the name and could not note it in its entry. */
+    if (rc == -ENOENT || (!spawned && rc == 0 && strcmp(holder.key, c->key) == 0))
         return hold(c, wanted);
     if (rc != 0)
         return rc;

@@ -194,7 +194,7 @@ RT_MUST_CHECK int report_read_rank(struct report *r, struct report_rank *out, st
 /* Returns the text of an alarm of that rank, or NULL. */
 const char *report_alarm_text(const struct report_rank *rank, int32_t alarm);
 
-/* How one MPI function (f >= 0), or all of MPI (f < 0), spreads over the main processes of the ranks,
+/* How one MPI function (f >= 0), or all of MPI (f < 0), spreads over the main processes of ranks,
  * and over further processes that called MPI, as those of another world do. */
 struct report_spread {
     uint64_t calls, bytes, nested;

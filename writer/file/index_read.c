@@ -162,7 +162,12 @@ int rt_index_read(const char *dir, struct rt_index_totals *totals, struct rt_ind
         ;
     if (rc == -EBADMSG && WIFEXITED(status) && WEXITSTATUS(status) != 0)
         rc = -WEXITSTATUS(status);
-    if (rc == -EBADMSG)
+    if (rc == -EBADMSG && WIFSIGNALED(status))
+        rt_error_set(e,
+                     "%s is damaged: reading it crashes the HDF5 library; remove it, `regtrace "
+                     "report` builds it anew",
+                     path);
+    else if (rc == -EBADMSG)
         rt_error_set(
             e, "%s is damaged, cut or not ours; remove it, `regtrace report` builds it anew", path);
     else if (rc != 0)
