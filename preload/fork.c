@@ -156,7 +156,8 @@ const char *const *process_child_environment(void)
     static char parent[PATH_MAX + 64];
     static const char *list[2];
     if (process.dir[0] == '\0')
-        /* Empty: nothing was started here, so the child finds its folder as this process would. */
+        /* Nothing was started here, so this process has no folder. The child chooses one by the
+         * same rules and needs no REGTRACE_PARENT. */
         return list;
     (void)snprintf(parent, sizeof parent, "REGTRACE_PARENT=%s", process.dir);
     list[0] = parent;

@@ -153,8 +153,9 @@ enum start_state {
 };
 extern _Atomic uint32_t process_start_state;
 
-/* Can nothing but our named calls start a recording, because the run has no chain and no default
- * start? process_is_idle_now(): and has no named call started one? */
+/* process_is_idle(): the run has no chain, no default start, no count and no samples between
+ * windows, so only named calls of our interface can start a recording. process_is_idle_now(): and
+ * none of these has done so. */
 bool process_is_idle(void);
 bool process_is_one_window(void); /* the run has no chain and is recorded as a whole */
 bool process_is_idle_now(void);

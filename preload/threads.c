@@ -163,9 +163,9 @@ void threads_watch_end(void)
     (void)pthread_setspecific(end_key, (void *)(name_value() | rounds)); /* NOLINT: a number */
 }
 
-/* Takes the last of the keys that need no memory of their own. Destructors run in the order of the
- * keys, so those of the program's keys (up to 31 of them) run before ours. For keys beyond it
- * pthread_setspecific() would allocate. */
+/* Takes the key INLINE_KEYS - 1, the last one for which pthread_setspecific() allocates nothing.
+ * libc calls destructors in the order of the keys, so ours runs after those of the program's lower
+ * keys (up to 31 of them). */
 void threads_prepare(void)
 {
     enum { INLINE_KEYS = 32 };

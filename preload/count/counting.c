@@ -57,8 +57,9 @@ static void arm_nearest(struct counting *c)
                    waits && deadlines_first_is_exact(&c->waiting));
 }
 
-/* Arms the counter after a change, unless it is armed for that already: it takes a system call, and
- * of thousands of deadlines nearly all come and go after the nearest. */
+/* Arms the counter for the nearest deadline, unless it is armed for that count already. Arming is a
+ * system call, and most changes concern later deadlines, which leave the nearest one as it is. A
+ * counter that stops exactly is armed anew in any case. */
 static void arm_if_changed(struct counting *c)
 {
     const struct deadline *first = deadlines_first(&c->waiting);
@@ -107,12 +108,12 @@ void counting_measure_own(void)
     sys_restore_signals(mask);
 }
 
-/* Returns how many instructions this thread executes before its next report: its share of half of
- * what is left, or of half of an eighth of the distance if that is less. At the end, what has not
- * been reported must be less than 1 % of the distance for all threads together. A thread that waits
- * for a processor reports nothing until it gets one, even if it is asked to. Stepped threads have
- * to share processors for long, and a report costs them next to nothing, so they keep to that from
- * the beginning. */
+/* Returns how many instructions this thread executes before it reports again: one thread's share of
+ * half of what is left, or of half of an eighth of the distance if that is less. A stepped thread
+ * waits long for a processor and reports cheaply, so for it an eighth is a 128th. The share is at
+ * least distance / 256 / threads, within QUANTUM_LEAST and QUANTUM_MOST_AT_END, but never more than
+ * what is left. So all threads together always owe reports of less than 1 % of the distance near
+ * its end; a thread without a processor cannot report, even if another asks it to. */
 static uint64_t quantum(uint64_t left, uint16_t alarm)
 {
     uint64_t distance = ctl_config_alarm(process.config, alarm)->distance;
@@ -128,9 +129,9 @@ static uint64_t quantum(uint64_t left, uint16_t alarm)
     return share < least ? least : share;
 }
 
-/* Has the last report of `told` brought what is left below an eighth, a sixteenth ... of the
- * distance? Then all threads must report: the shares that they took when more was left, or when
- * there were fewer threads, are too large now. */
+/* Returns true if the last report, of `told` instructions, took what is left below an eighth, a
+ * 16th, a 32nd or a 64th of the distance. Then all threads must report: the shares that they took
+ * when more was left, or when there were fewer threads, are too large now. */
 static bool all_are_to_report(uint64_t left, uint64_t told, uint16_t alarm)
 {
     uint64_t distance = ctl_config_alarm(process.config, alarm)->distance;
@@ -154,7 +155,8 @@ void counting_thread_made(struct preload_thread *pt, void *room)
 static uint64_t add(uint64_t base, uint64_t distance)
 {
     uint64_t sum;
-    /* It is never reached, but is not PMU_NEVER, so that it stays armed. */
+    /* The sum is out of range: no thread gets that far. PMU_NEVER would disarm the counter, so this
+     * is the count below it. */
     return __builtin_add_overflow(base, distance, &sum) || sum == PMU_NEVER ? PMU_NEVER - 1 : sum;
 }
 
@@ -208,7 +210,7 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
     uint32_t before = c->armings;
     uint64_t told = m->icount - d.reported, left = ctl_advance(pt->automaton, d.alarm, told, m);
     if (left == 0 || c->armings != before)
-        return; /* it fired; what is armed now has called counting_armed() */
+        return; /* it fired, or another was armed: counting_armed() knows what to wait for */
     d.reported = m->icount;
     d.at = m->icount + quantum(left, d.alarm);
     deadlines_put(&c->waiting, &d);

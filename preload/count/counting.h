@@ -72,11 +72,10 @@ void counting_forked(struct recorder_thread *t, struct preload_thread *pt);
 /* Called before any thread is stepped. */
 void counting_steps_begin(void);
 
-/* Enclose our code when the program has called us: our code, and what it calls, runs at full speed
- * and is not counted. Without them, a stepped thread steps through our code but does not count it,
- * and a counter that does not step counts it. They may be nested: pass to end what begin returned.
- * counter: subtract what a counter that does not step counts between them, at the price of two
- * readings. */
+/* Brackets for code of ours that the program calls. The library does not count what runs between
+ * them: it does not step the thread there, and with `counter` it subtracts the readings of a kernel
+ * counter at both ends. Without brackets a stepped thread steps through our code, uncounted but
+ * slowly, and a kernel counter counts our code. They nest: pass the result of begin to end. */
 unsigned counting_own_begin_if(bool counter);
 void counting_own_end(unsigned own);
 

@@ -10,8 +10,9 @@
 #include <time.h>
 
 #define SIGNAL_NS 3000u /* kernel time of a signal and its interrupt, about */
-/* The clocks are looked at after LOOK_SAMPLES, or after LOOK_TICKS in samples, but no earlier than
- * LOOK_TICKS after the last look; or LOOK_LATE after it. */
+/* pace_end() reads the clocks by system calls. It does so when LOOK_LATE ticks have passed since
+ * the last reading, or when LOOK_TICKS have passed and there were LOOK_SAMPLES samples, or
+ * LOOK_TICKS ticks within samples. */
 #define LOOK_SAMPLES 16u
 #define LOOK_TICKS (UINT64_C(1) << 21) /* 1 ms or less */
 #define LOOK_LATE (UINT64_C(1) << 26)  /* some 20 ms */
@@ -26,10 +27,12 @@ static struct pace_time now(void)
                               .cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec};
 }
 
-/* Returns the part of the time outside the handler that the kernel took for the samples. An event
- * that is a clock shows it: the time between two samples beyond the period, and as much again
- * within it. It is limited, because periods that end in a system call make no sample; but not if
- * the period is so short that interrupts may have taken all of it. */
+/* Estimates how much of `outside`, the thread's time outside our handler, the kernel spent on the
+ * interrupts and signals of samples. For a clock that is twice the time beyond samples * period,
+ * since as much again lies within the periods. It is SIGNAL_NS a sample at least, and PMU_SHORT_NS
+ * at most: a period that ends in a system call yields no sample and would look like kernel time.
+ * Periods below PMU_SHORT_NS have no limit, because interrupts may take all of the thread's
+ * time. */
 static uint64_t in_kernel(const struct pmu_sampler *s, uint64_t samples, uint64_t outside)
 {
     uint64_t asked = s->spec->is_clock ? samples * s->spec->period * s->factor : outside;
@@ -57,15 +60,16 @@ uint32_t pace_weight(const struct pace *p, const struct pmu_sampler *s, uint32_t
     return most < weight ? (uint32_t)most + 1 : weight;
 }
 
-/* Many samples alone do not suffice: signals that have waited for each other come all at once. */
+/* Returns true if it is time to read the clocks. Signals that have queued up arrive all at once, so
+ * many samples alone are no reason: LOOK_TICKS must have passed. */
 static bool is_to_look(const struct pace *p, uint64_t ticks)
 {
     bool many = p->samples >= LOOK_SAMPLES || p->spent >= LOOK_TICKS;
     return ticks >= LOOK_LATE || (many && ticks >= LOOK_TICKS);
 }
 
-/* Adds up how long samples took, and how long they would have taken had they lost the processor
- * whenever they took far longer than usual. */
+/* Adds the ticks of a sample to `spent`, and to `usually_spent` at most LONG_SAMPLES times the
+ * usual length: the thread has probably lost the processor during a longer sample. */
 static void add_sample(struct pace *p, uint64_t took)
 {
     uint64_t most = LONG_SAMPLES * p->usual;

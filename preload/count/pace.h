@@ -6,8 +6,9 @@
 
 #include "pmu/pmu.h"
 
-/* Since the last look at the clocks: the number of samples, the ticks that they took, and the time
- * of that look by all clocks. Zero: the sampler has not run. */
+/* Measurements of a thread's samples since pace_end() last read the clocks (`looked`). All zero
+ * before the sampler first runs. began, ended: times of the latest sample; spent: ticks within
+ * samples. */
 struct pace {
     uint32_t samples;
     uint64_t began, ended, spent; /* ticks */
@@ -28,10 +29,12 @@ static inline void pace_restart(struct pace *p)
 /* A sample begins, and ends with pace_end(): every few samples, its period becomes longer or
  * shorter by pmu_sampler_pace(). */
 void pace_begin(struct pace *p);
-/* The thread has waited this many ticks since then, for once: they are not the sample's. */
+/* Leaves these ticks out of the current sample: the thread waited that long for something that
+ * later samples do not wait for, such as a helper's answer. */
 void pace_exclude(struct pace *p, uint64_t ticks);
-/* Returns how many periods the sample may stand for, `weight` at most: a signal that was on its way
- * when the period became longer is of a shorter period. */
+/* Returns how many periods this sample stands for: `weight`, but for a lengthened clock no more
+ * than have begun since the last sample ended. The kernel may have sent the signal before the
+ * period became longer; it then stands for shorter periods. */
 uint32_t pace_weight(const struct pace *p, const struct pmu_sampler *s, uint32_t weight);
 void pace_end(struct pace *p, struct pmu_sampler *s);
 

@@ -22,8 +22,9 @@
 
 static struct pmu_sample_spec spec;
 
-/* A thread had more samples than it had time for: the next threads begin carefully. Signals of
- * events queue, up to the user's limit for all processes together. */
+/* Set once the samples of a thread took too much of its time: the samplers of later threads then
+ * begin with pmu_sampler_careful(). Otherwise signals of events queue, up to a limit that all
+ * processes of the user share. */
 static _Atomic bool overloaded[SAMPLE_KINDS];
 
 static const struct pmu_sample_spec *spec_of(enum sample_kind kind)

@@ -127,9 +127,11 @@ void counting_program_end(struct pmu_inside inside)
         own_starts(c);
 }
 
-/* Has another thread fired, or opened or closed windows? Its signal may come late: if threads share
- * a processor, the thread that fired may lose it before it has sent all signals. A thread without a
- * stream does not look at windows: its first event makes the stream, not this. */
+/* Returns true if this thread has not followed a firing or a broadcast edge of another thread yet:
+ * its automaton has an old epoch, or its recorder has an old recorder_epoch. The other thread's
+ * signal may come late, because that thread can lose the processor before it has sent all signals.
+ * recorder_epoch does not count for a thread without a stream, whose first event makes the
+ * stream. */
 static bool is_behind(const struct preload_thread *pt)
 {
     return __atomic_load_n(ctl_shared_epoch(process.shared), __ATOMIC_ACQUIRE) !=
@@ -270,8 +272,8 @@ struct pmu_inside counting_handler_begin(void *context)
     return pmu_step_settle(&pt->counting.counter, context);
 }
 
-/* Blocks signals, because a signal would begin another handler and clobber what is ready for the
- * return. */
+/* The last call in our handler. Leaves signals blocked: another handler would overwrite what
+ * pmu_step_resume() has prepared for the return. */
 void counting_handler_end(void *context, struct pmu_inside inside)
 {
     struct preload_thread *pt = recorder_self.window_state;

@@ -65,8 +65,9 @@ void totals_end(struct recorder_thread *t, struct preload_thread *pt)
         atomic_store(&t->row->counter, 0);
 }
 
-/* The descriptors lie where only counters have theirs: if the thread closes its own meanwhile, it
- * can at worst have become another counter. */
+/* Reads the counter of another thread, which may close it meanwhile. Only counters of this library
+ * have descriptors in that range (pmu_perf_open_high()), so at worst this reads another counter; it
+ * then drops the reading, because `counter` of the row has changed. */
 static void note_other(struct stream_thread *row)
 {
     uint64_t id;

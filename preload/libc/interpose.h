@@ -46,9 +46,10 @@ bool processes_is_borrower(void);
 extern __thread uint64_t signals_hidden
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Call these before and after exec, posix_spawn, system and popen. The new program then inherits
- * what the program has set: ignored signals that an alarm names, and the internal signal's bit in
- * the mask, are included. Both functions keep errno. */
+/* Call these around exec, posix_spawn, system and popen, so that the new program inherits the
+ * dispositions and the mask that the program believes to have. signals_before_exec() ignores
+ * signals that the program ignores but an alarm needs, and blocks those of signals_hidden that the
+ * program believes to block. signals_after_exec() undoes both. Both functions keep errno. */
 struct signals_inherited {
     uint64_t ignored; /* bit n - 1: signal n was set to ignored meanwhile */
     uint64_t hidden;  /* those of signals_hidden that were blocked meanwhile */

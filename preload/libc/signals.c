@@ -251,7 +251,7 @@ bool signals_is_internal(int signo, const siginfo_t *info)
            (code == INTERRUPT_SYNC || code == INTERRUPT_REQUEST);
 }
 
-/* One received signal, for functions that need a stack with enough room. */
+/* The arguments of a handler, which run_with_room() passes to triggered(). */
 struct received_signal {
     int signo;
     siginfo_t *info;

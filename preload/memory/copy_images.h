@@ -12,7 +12,8 @@
 struct late_slot {
     _Atomic uint64_t key; /* the address and the kind of question; 0: free */
     uintptr_t code;       /* address at which threads enter; 0: there is none */
-    /* Process whose recordings know its number: a forked child asks again. */
+    /* Pid of the process that asked. The entry's number is valid in the recordings of that process
+     * alone, so a forked child asks again. */
     uint32_t process;
     bool refused; /* its function is selected, but not recorded from there on */
 };

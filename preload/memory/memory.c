@@ -77,9 +77,9 @@ static void begin_again(const struct recorder_thread *t, const struct memory_han
         copy_slots[COPY_ENTER] = 1;
 }
 
-/* Begins to record. A window that opens while a handler runs waits for the handler's end. A window
- * that opens while the thread still leaves a copy of the last window waits for that
- * (memory_stepped). */
+/* Opens a segment for the thread's window if it can begin now. While a handler of the program runs,
+ * begin_again() decides. While single steps still lead the thread out of a copy of the last window,
+ * this opens nothing; memory_stepped() does so later. */
 static void begin(const struct recorder_thread *t)
 {
     static const struct memory_origin none;
@@ -127,8 +127,9 @@ static void close_segment(unsigned n, enum memory_end how, uint64_t at)
         memory_self->result.end = how;
 }
 
-/* How a jump or an exception ends a segment. In the middle of a copy's instructions, it is unknown
- * how far these had come. */
+/* Returns how a segment ends that a jump or an exception leaves. within: a signal had interrupted a
+ * copy between its instructions, so it is unknown which accesses after the last recorded byte have
+ * happened. */
 static enum memory_end left_by(bool within)
 {
     return within ? MEMORY_AMID : MEMORY_JUMPED;
@@ -320,9 +321,10 @@ uintptr_t memory_jumps_on(void)
     uint64_t mask = sys_block_signals();
     bool open = is_open();
     uintptr_t target = memory_self->flight.target;
-    /* A window that opened on the way has led the jump to a mid-function entry. Otherwise the
-     * segment is over: the code after setjmp has run in a copy before, or the window has opened
-     * deeper and the jump leaves every frame that it led into a copy. */
+    /* If a window opened during the jump, the jump already leads into a copy, and the segment goes
+     * on. Otherwise it ends here in two cases: setjmp was called in a copy, so the code after it
+     * was recorded before; or a mid-function entry follows the target, so the window has opened
+     * deeper, and the jump leaves every frame that runs as a copy. */
     if (open && !probe_copies_have(target) &&
         (memory_self->flight.from_copy || probe_copy_after(target) != 0)) {
         end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));

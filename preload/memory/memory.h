@@ -45,8 +45,8 @@ bool memory_stack_is_known(void);
 /* Records that the selected code from `at` on has no copy, so that its accesses are missing. The
  * thread's copies must be between functions, where tokens may stand. */
 void memory_missing(uintptr_t at);
-/* Does the same where a copy may have left for its function, and makes the callers continue in
- * copies. */
+/* For a place without a copy that a thread reaches outside copies: calls memory_missing(), then
+ * redirects the return addresses of the callers to their mid-function entries. */
 void memory_misses(uintptr_t at);
 /* Returns true if the trap was a step of ours. */
 bool memory_stepped(int signo, siginfo_t *info, void *context);
@@ -59,16 +59,17 @@ bool memory_is_fault(int signo);
 void memory_withhold(void);
 void memory_unblocked(void);
 
-/* A longjmp on its way: it leads to memory_landing (memory_frames.c), which jumps to `target`. Or
- * an exception on its way: it leads to memory_thrown, where the registers and the stack pointer are
- * those of the landing pad; memory_thrown calls memory_lands() and goes on to memory_landing. */
+/* A longjmp or an exception between its start and its landing. A longjmp goes to memory_landing
+ * (memory_frames.c), which jumps to `target`. An exception goes to memory_thrown, with the
+ * registers and the stack pointer of the landing pad; memory_thrown calls memory_lands() and jumps
+ * to memory_landing. Windows that open or close may change `target` until then. */
 struct memory_flight {
     uintptr_t target;
     uintptr_t under_way; /* 0: it is not under way */
     /* Exception: where the function itself would continue; 0: a longjmp. */
     uintptr_t pad;
     bool from_copy; /* setjmp was called in an instrumented copy */
-    /* It has not come to memory_thrown yet: kept and stack are unknown. */
+    /* an exception that has not reached memory_thrown yet: kept and stack are unknown */
     bool is_thrown;
     bool opened; /* a window has opened in the meantime */
     uintptr_t kept[6], stack;

@@ -35,8 +35,9 @@ struct memory_thread {
     } result;
     uint64_t before_vfork;
     uintptr_t stepped_at;
-    /* Address that a step outside instrumented copies led to again, as in a repeated string
-     * instruction; else 0. */
+    /* The instruction outside copies at which the last single step both began and ended, as a
+     * repeated string instruction does, which traps at each iteration. The thread is not stepped
+     * through it. 0: none. */
     uintptr_t repeats;
 };
 /* Never NULL: threads without a mapping share one struct, which stays zero. Code that stores into
@@ -78,8 +79,8 @@ extern __thread struct memory_interrupted memory_where
 bool memory_has_left_made(void);
 /* Returns true for addresses in this library's code. */
 bool memory_is_own(uintptr_t at);
-/* If the thread was interrupted while a hook decides by whether a window is open, which has
- * changed, makes the hook decide once more. Returns true if so. */
+/* If the thread was interrupted within a hook's test of whether a window is open, makes it begin
+ * that test again, because a window has opened or closed since. Returns true if it was. */
 bool memory_decide_again(void *context);
 /* Returns the stack pointer of the code that the program's innermost handler has interrupted; 0: no
  * handler runs. In memory.c. */
@@ -96,8 +97,10 @@ uintptr_t memory_flight_lands(void);
 void memory_flight_at(const uintptr_t kept[6], uintptr_t stack);
 /* memory.c; memory_thrown calls it at the landing pad. */
 void memory_lands(const uintptr_t kept[6], uintptr_t stack) RT_HIDDEN;
-/* The work of the hooks (probe_copies_hooks.c); `kept` as above. Here a mid-function entry returns
- * to *place: the callers continue in copies. */
+/* The hooks (probe_copies_hooks.c) call the next four, which act only if a window is still open.
+ * kept: rbx, rbp, r12 to r15.
+ * memory_enter_returning(): a mid-function entry is about to return through *place. Redirects that
+ * return address to a mid-function entry, or else those of the callers further up. */
 void memory_enter_returning(uintptr_t *place, const uintptr_t kept[6]);
 /* A jump leads to COPY_TARGET: changes that to a mid-function entry, or, if there is none, makes
  * the callers continue in copies. */

@@ -56,9 +56,9 @@ bool memory_is_own(uintptr_t at)
     return table != NULL && table == walk_table((uintptr_t)memory_is_own);
 }
 
-/* Returns the context with which our handler was called in which `uc` stands; NULL: it stands in
- * none. Handlers return to `restorer`, libc's mov $15, %rax; syscall, and the context lies after
- * that return address on the stack. */
+/* Returns the context that the kernel passed to the handler of ours that `uc` interrupted; NULL if
+ * `uc` interrupted none. Walks up from `uc` to the frame that returns to `restorer`, libc's mov
+ * $15, %rax; syscall: the context lies above that return address. */
 static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
 {
     struct walk w;
@@ -93,9 +93,9 @@ static void find_outermost(void *p)
     }
 }
 
-/* Our handlers may interrupt each other, the next one before the last one has done anything. The
- * program is where the outermost one has found it, or the outermost one within a handler of the
- * program. */
+/* Handlers of ours interrupt each other, even before the first one has executed an instruction.
+ * Returns the context of the program's own code: what the outermost of our handlers interrupted. If
+ * a handler of the program runs, only those of our handlers count that run on top of it. */
 static ucontext_t *outermost(ucontext_t *uc)
 {
     struct search s = {uc, ((const uintptr_t *)uc)[-1]};

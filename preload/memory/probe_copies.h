@@ -69,9 +69,9 @@ uintptr_t probe_copy_known(uintptr_t at, enum copy_question_kind kind, bool *ask
  * COPY_TARGET, above whose return address lie 128 bytes of the function's red zone. */
 enum probe_copy_hook { PROBE_COPY_NO_HOOK, PROBE_COPY_RETURNS, PROBE_COPY_JUMPS };
 enum probe_copy_hook probe_copy_hook(uintptr_t at);
-/* If `at` is in the part of a hook that decides by whether a window is open, returns where the hook
- * can begin again, with the same rbx, and with rsp the multiple of 64 below; else, or if a new
- * decision changes nothing, 0. */
+/* If `at` is within a hook's test of whether a window is open, returns where that test begins; else
+ * 0. To repeat the test, the caller keeps rbx and sets rsp to rbx rounded down to a multiple of 64.
+ * Also returns 0 in the hook whose test has the same result whatever happens meanwhile. */
 uintptr_t probe_copy_hook_again(uintptr_t at);
 
 /* Stores names of functions that may open windows, as many as there is room for; returns their

@@ -11,9 +11,10 @@
 
 bool probe_copy_returns(uintptr_t *place);
 
-/* The functions that decide must compile into code that changes no other registers, which are the
- * program's. Returns true if the helper must be asked, or a caller further up be found. If a window
- * closes or opens in the meantime, the hook begins again. */
+/* The tests of the hooks run while only general registers are saved, so they must compile to code
+ * that changes no others. probe_copy_returns() returns true if its hook must do all of its work:
+ * ask the helper for the entry, or find a caller further up. If a window opens or closes during a
+ * test, memory_decide_again() makes the hook begin it again. */
 __attribute__((target("general-regs-only"), used)) bool probe_copy_returns(uintptr_t *place)
 {
     bool ask = false;
@@ -45,9 +46,10 @@ __attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const 
     return copy_slots[COPY_ENTER] != 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
 }
 
-/* Hooks preserve all registers. `first` decides. `then` may use any register, since all are saved
- * for it. Both get the address of the word after the return address, plus `after` bytes; `then`
- * also gets the registers that functions preserve: rbx, rbp, r12 to r15. */
+/* A hook calls the test `first`. If that returns true, the hook saves all registers and calls
+ * `then`. Both get the address `after` bytes above the end of the hook's return address; `then`
+ * also gets the registers that functions preserve: rbx, rbp, r12 to r15. Hooks preserve all
+ * registers. */
 #define HOOK(name, first, then, after)                                                             \
     __asm__("	.pushsection .text\n"                                                                \
             "	.globl	" #name "\n"                                                               \

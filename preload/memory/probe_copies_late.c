@@ -287,7 +287,8 @@ static uintptr_t late(uintptr_t at, enum copy_question_kind kind)
     return unknown ? ask(at, kind) : code;
 }
 
-/* A place that could not be asked for may be in a selected function. */
+/* If the helper could not be asked about this place, its function may be selected: the place counts
+ * as refused. */
 bool probe_copy_refused(uintptr_t at, enum copy_question_kind kind)
 {
     bool unknown;

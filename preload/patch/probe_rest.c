@@ -22,9 +22,9 @@
 #define PLACES_MAX 32768u
 
 static _Atomic enum { AWAKE, DECIDING, RESTING } state;
-/* Threads whose chains are not known yet (probes_thread_known()): all their chains are still to
- * run. The first thread counts too, while others run. Threads that libc makes inside itself, and
- * threads of a raw clone(2), do not count. */
+/* Number of threads that have begun, but whose chains are not known yet (probes_thread_known()).
+ * While there are any, probes of alarms stay in. The first thread counts while others run. Threads
+ * that libc makes inside itself, and those of a raw clone(2), do not count. */
 static _Atomic int32_t unknown_count;
 static __thread bool is_unknown;
 /* Held with all signals blocked. */

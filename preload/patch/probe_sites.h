@@ -56,8 +56,8 @@ struct probe_block {
     void (*stub)(void);
     uintptr_t fast;    /* a function of probe_fast.h that the code calls first; 0: none */
     uint8_t bytes[16]; /* original bytes of the site */
-    /* steps[i]: offset in the copy of the instruction that began i + 1 bytes after the first byte
-     * of the site, or PROBE_NO_STEP */
+    /* steps[i]: if an instruction begins i + 1 bytes into the site, where it begins in the copy;
+     * else PROBE_NO_STEP */
     uint8_t steps[4];
     /* distance of the jump if it leads to `entry` through a second jump; 0: it leads to `entry`
      * directly */

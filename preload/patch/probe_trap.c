@@ -116,8 +116,8 @@ void probe_fire(void *p)
         else if (says_it(a, c))
             alarms[n++] = s->alarm;
     }
-    /* If no alarm is armed, we are here only because the jump could not be removed: ignore the
-     * return. */
+    /* If the probes of alarms are out, no alarm waits for the exit: the thread is here only because
+     * this jump could not be removed. */
     has_exit = has_exit && probe_group_is_in(PROBE_OF_ALARMS);
     bool seen = has_exit && probe_exits_coming(c->stack, c->may_trap);
     if (n != 0)

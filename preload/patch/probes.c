@@ -116,7 +116,8 @@ static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e
     return rc;
 }
 
-/* Must this inquiry ask about the wish in this image? */
+/* Returns true, with the request in `text`, if this batch of requests must ask regtrace-sites about
+ * `w` in this image. copied: the batch is for instrumented copies. */
 static bool concerns(const struct inquiry *q, struct probe_wish *w, const struct probe_image *image,
                      bool copied, struct probe_names *names, char text[PROBE_REQUEST_ROOM])
 {

@@ -269,9 +269,9 @@ static bool control_comes(int fd)
     return rc > 0 && (m.msg_flags & MSG_CTRUNC) != 0;
 }
 
-/* Waits before it receives, so that an error of the socket is left for the program's next call.
- * With a low-water mark that wait would be for too many bytes: an error that comes while this
- * receives is lost then. */
+/* Waits by ppoll() before it receives, so that an error of the socket stays there for the program's
+ * next call. With SO_RCVLOWAT, ppoll() would wait for more bytes than the program still wants, so
+ * this only looks; an error that comes during the receive is then lost. */
 static long receive(ucontext_t *uc, const struct transfer *t, struct iovec part,
                     struct signals_seen seen)
 {

@@ -57,9 +57,11 @@ long waits_call(const uint64_t *mask, long number, const long arguments[6], void
     __attribute__((visibility("hidden")));
 _Noreturn void waits_resume(const void *context) __attribute__((visibility("hidden")));
 
-/* The instruction of a call that is about to be executed again. A handler of the program that runs
- * there interrupts the call. The record stays after the call. That is harmless, because the program
- * cannot tell such a signal from one that arrives a moment later. */
+/* The call that the thread is about to make again: address of its instruction, stack pointer. If a
+ * handler of the program comes at exactly that instruction, it interrupts the call: a handler
+ * without SA_RESTART always, one with it if AGAIN_ALWAYS is set. Nothing clears this after the
+ * call: to the program, a signal that comes there later looks like one that came a moment after the
+ * call. */
 static __thread struct {
     uintptr_t at;
     uintptr_t stack; /* shifted left by one bit; user addresses are below 2^63 */
@@ -310,8 +312,9 @@ void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arriv
 
 /* --- the end of our handler ------------------------------------------------------------------- */
 
-/* Has our signal alone ended a transfer of data early? If a handler of the program ran, it has
- * ended the transfer. Then this clears %rcx, so that our next signal does not continue the call. */
+/* Returns true if a signal of ours alone has cut a transfer of data short, so that we must transfer
+ * the rest. If a handler of the program ran too, the short count is the right result: then this
+ * clears %rcx, so that our next signal does not take the call for one to continue. */
 static bool is_cut_short(ucontext_t *uc, struct signals_seen seen)
 {
     if (uc->uc_mcontext.gregs[REG_RAX] <= 0 || !wait_is_over(uc))

@@ -57,8 +57,9 @@ void triggers_prepare(const struct ctl_config *config)
     functions_resolve();
 }
 
-/* With thousands of chains, as a file of regions makes them, each edge would look through all of
- * them in all threads. A hundred times a second is often enough for a display. */
+/* Returns true if it is time to count armed chains again. With more than FEW chains (a file of
+ * regions makes thousands) each count visits all of them in all threads, so this allows 100 counts
+ * a second: `regtrace ctl status` needs no more. */
 static bool looks_now(unsigned chains)
 {
     enum { FEW = 256, PAUSE_NS = 10000000 };
@@ -98,8 +99,8 @@ void triggers_after_hit(struct preload_thread *pt)
         return; /* a forked child that records nothing (yet) */
     uint64_t fired =
         atomic_load_explicit(&recorder_stream.header->fired_total, memory_order_relaxed);
-    /* A thread counts after its own firing in any case: another thread that saw the firing before
-     * this chain had moved on has counted the earlier alarm. */
+    /* A thread always counts after a firing of its own. Another thread may have seen fired_total
+     * grow and counted before this chain moved on: it counted the alarm that has fired as armed. */
     bool own = pt->fired;
     pt->fired = false;
     if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed) || own)

@@ -18,7 +18,7 @@
 static struct {
     spin_lock lock;
     bool bcast_open;
-    /* a broadcast close has happened: later default starts are for their own thread only */
+    /* after the first broadcast close, a default start opens a window of its own thread alone */
     bool default_closed;
     uint32_t bcast_number; /* broadcast windows so far; tells them apart */
     /* taken by the first thread that opens the window, -1 until then, so that ordinals have no
@@ -106,8 +106,9 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     parts_window_closed(t, pt);
 }
 
-/* The thread has stopped for itself only while a broadcast window is open: the next broadcast start
- * is for this thread too. */
+/* Notes that this thread has left the open broadcast window by a stop of its own. The next
+ * broadcast start changes nothing for threads that are in that window, but opens a window for this
+ * thread. */
 static void leave_broadcast(struct preload_thread *pt)
 {
     lock_windows();

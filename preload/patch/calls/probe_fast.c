@@ -13,9 +13,10 @@
 
 #if PROBE_HAS_FAST
 
-/* Records the event of f if no handler has recorded since `slot` was the next slot and the list was
- * `state`. The clock is the counter: otherwise no site takes this path. pending: flag of the state
- * until then; after: the depth afterwards. Returns false if the slow path must follow. */
+/* Records the event of f, and sets the depth of the list to `after`, unless a handler has moved the
+ * cursor from `slot` or changed the list from `state`. pending: the flag that the state has
+ * meanwhile. Sites take this path only if the clock is the processor's counter. Returns false if
+ * the slow path must follow. */
 static inline __attribute__((always_inline)) bool
 put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, uint32_t windows,
     const struct probe_function *f, uint32_t code, uint64_t b, uint64_t state, uint64_t pending,
@@ -40,8 +41,9 @@ put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, u
         if (RT_LIKELY(probe_swap(&o->state, pending, after)))
             return true;
     }
-    /* A handler has interrupted us. If it settled the event as not recorded yet (PROBE_BACK), the
-     * event is recorded now, or never will be. Otherwise the handler has updated the list. */
+    /* A handler has interrupted us and may have settled the pending event. PROBE_BACK: it found no
+     * event, so `done` alone says whether there is one now. Otherwise the handler has updated the
+     * list: keep its depth, or 0 if an edge of a window has emptied the list. */
     for (;;) {
         uint64_t now = probe_look(&o->state);
         uint32_t then = now == pending && o->windows != windows ? 0 : probe_opens_depth(now);
@@ -60,7 +62,8 @@ static inline __attribute__((always_inline)) bool is_ours(const struct recorder_
     return (o->inside | t->in_toolkit | processes_vfork_depth) != 0;
 }
 
-/* Must something be checked first, or instructions be counted too? */
+/* Returns true if the thread must first follow a broadcast edge, or if its instructions are
+ * counted: the slow path does both. */
 static inline __attribute__((always_inline)) bool is_long(const struct recorder_thread *t)
 {
     return t->epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire) ||

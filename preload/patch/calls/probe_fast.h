@@ -62,7 +62,8 @@ struct probe_opens {
 extern __thread struct probe_opens probe_opens
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* a handler found no event of the fast path, which may still record it */
+/* A handler found that the pending event is not recorded. The interrupted fast path may still
+ * record it. */
 #define PROBE_BACK ((uint64_t)0x200)
 /* The fast path is recording an enter (a leave). */
 #define PROBE_AMID_ENTER ((uint64_t)0x400)
@@ -114,8 +115,9 @@ static inline uint64_t probe_exits_changed(uint64_t before, uint32_t count)
 /* The result of ctl_shared_epoch(). */
 extern const uint64_t *probe_exits_epoch RT_HIDDEN;
 
-/* A hash table of the addresses, with jumps there, that recorded functions return to. An entry is 0
- * or an address; probe_return_slot() says where the search begins. Never freed. */
+/* A hash table (open addressing) of those return sites of recorded functions that have a jump. A
+ * slot holds an address or 0; probe_return_slot() returns the first slot to look at. Never
+ * freed. */
 struct probe_returns {
     uint32_t mask;
     uintptr_t at[];
@@ -150,8 +152,10 @@ extern struct probe_numbered *probe_numbered RT_HIDDEN;
 #define PROBE_NUMBER_CALL                                                                          \
     0x10000000u /* the site is a call: the thread has pushed the return address */
 #define PROBE_NUMBER_ENDBR 0x20000000u /* the site is after the endbr64 of the requested address */
-#define PROBE_NUMBER_CLAIMED 0x80000000u /* the count of its first alarm has come to zero, */
-#define PROBE_NUMBER_SECOND 0x40000000u  /* or of the second, after the first was counted */
+/* CLAIMED: an alarm's count has come to zero. With SECOND it is the site's second alarm, and the
+ * first has been counted; otherwise it is the first. */
+#define PROBE_NUMBER_CLAIMED 0x80000000u
+#define PROBE_NUMBER_SECOND 0x40000000u
 
 /* The words that a block has pushed when it calls a function. They lie where its frame ends. */
 struct probe_frame {

@@ -67,8 +67,8 @@ static void set_depth(uint32_t depth)
     probe_opens.state = (probe_opens.state & PROBE_BACK) | depth;
 }
 
-/* Has the event been recorded that the fast path was about to record? Then writes what the fast
- * path had no time to write. */
+/* Returns true if the pending event of the fast path has its slot. Fills the slot if the fast path
+ * was interrupted before it could. */
 static bool is_recorded(const struct recorder_thread *t, struct event_slot *slot)
 {
     const struct probe_room *o = probe_opens.room;
@@ -102,8 +102,8 @@ static void settle(const struct recorder_thread *t)
     }
 }
 
-/* Forgets what the fast path was recording if it will not go on: the thread is further up the
- * stack. */
+/* Drops PROBE_BACK if the interrupted fast path can never continue: the thread is further up the
+ * same stack, so a jump has left its frame. */
 static void forget_pending(uintptr_t stack)
 {
     struct probe_opens *o = &probe_opens;

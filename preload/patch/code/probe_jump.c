@@ -60,7 +60,7 @@ bool probe_jump_prepare(void)
 
 struct jump_code {
     uint8_t *at;
-    bool told; /* unwinders are told about it: `at` is where it will run */
+    bool told; /* `at` is where the code will run, so unwinders are told about it */
 };
 
 static void put(struct jump_code *c, const void *bytes, size_t n)
@@ -185,7 +185,8 @@ struct way {
     const uint8_t *block, *slow, *due[COUNTED_MAX];
 };
 
-/* Calls the fast path. If the block counts too, puts %rcx where put_restore() takes it from. */
+/* Calls the fast path, with the number on the stack. If the block counts too, replaces the number
+ * by %rcx, which put_restore() expects there. */
 static void put_fast(struct jump_code *c, const struct way *w)
 {
     put_save(c);
@@ -257,8 +258,9 @@ static bool take_alarm(struct way *w, const struct probe_site *s)
     return true;
 }
 
-/* Returns the fast path for a site where functions begin or return to, or 0. of: the kind of the
- * site's rows that are not alarms, all the same; 0: there are none. */
+/* Returns the fast path for a site where functions begin, or to which they return; 0: there is
+ * none. of: the kind that all rows have that are not alarms (PROBE_ENTERED ...); 0: all rows are
+ * alarms. */
 static uintptr_t fast_of(const struct way *w, const struct probe_site *first, unsigned of)
 {
 #if PROBE_HAS_FAST
@@ -320,7 +322,9 @@ static void put_way(struct jump_code *c, const struct way *w, bool call)
     }
 }
 
-/* Adds the paths that call the stub. on: where the thread goes on afterwards. */
+/* Adds the code off the common path. It restores the registers and calls the stub: once for all
+ * other work, and once for each alarm whose count comes to zero. Then it jumps to `on`, the copy of
+ * the displaced instructions. */
 static void put_asides(struct jump_code *c, struct way *w, const uint8_t *on)
 {
     static const uint32_t claimed[COUNTED_MAX] = {PROBE_NUMBER_CLAIMED,

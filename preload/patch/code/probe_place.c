@@ -234,8 +234,9 @@ static size_t same_place(const struct probe_site *rows, size_t count, size_t i)
     return j;
 }
 
-/* Chooses a jump for all rows of a site; with: the row whose block it uses. Returns false if that
- * is impossible. */
+/* Gives all rows of a site the jump to the block of `with`, one of these rows. Returns false if
+ * there is no code for it, or (unless alone) if the jump cannot be written while other threads
+ * run. */
 static bool jump_there(struct probe_site *first, size_t count, const struct probe_site *with,
                        bool alone)
 {
@@ -255,7 +256,8 @@ static bool jump_there(struct probe_site *first, size_t count, const struct prob
     return true;
 }
 
-/* May a thread go to an instrumented copy here, or miss one? last: the last row of the site. */
+/* Returns true if memory traces use this site: an instrumented copy begins here, or the function is
+ * selected and no copy begins here. last: the last row of the site. */
 static bool has_copy(const struct probe_site *last)
 {
     return last->alarm == PROBE_COPIED || probe_copy_misses(last->at - last->after);

@@ -80,8 +80,9 @@ static bool lead(const struct probe_site *s, int32_t distance)
 
 static bool can(const struct probe_site *s)
 {
-    /* The highest byte of the distance. If an instruction begins there, it must be the first of
-     * these. The heap grows upwards: above the program, targets are before the heap or far away. */
+    /* Values to try for the highest byte of the distance. If an instruction begins at that byte, a
+     * thread may stand there, so the byte must be an int3, the first of these. A target above the
+     * program must lie below the heap's end or FAR away, because the heap grows upwards. */
     static const uint8_t highest[] = {PROBE_INT3, 0xd8, 0xe8, 0xf4, 0x0c, 0x18,
                                       0x24,       0x30, 0x74, 0x64, 0x54, 0x44};
     static const uint8_t none[4] = {PROBE_NO_STEP, PROBE_NO_STEP, PROBE_NO_STEP, PROBE_NO_STEP};
@@ -201,9 +202,10 @@ static bool holds(const struct probe_site *s, const uint8_t *code, unsigned leng
     return probe_text_read(s->at, now, length) && are_same(now, code, length);
 }
 
-/* Takes one step at each site with a jump that holds what it should. first >= 0: its first byte
- * must be that by now; otherwise all bytes must be as they were. in: the jump is being written, not
- * the original bytes. */
+/* Takes one step of the change at each site with a jump, then makes every processor see it. in: the
+ * jumps are being written, otherwise removed. Leaves a site alone whose first byte is not `first`.
+ * If first is -1, leaves a site alone that does not have all of the old bytes: those of the
+ * program, or, on removal, those of the jump. */
 static void each(const struct probe_site *rows, size_t count, bool in, int first, change *how)
 {
     for (size_t i = 0; i < count; i++) {

@@ -12,7 +12,8 @@
 /* A request, and what makes it: alarms, for their sites and for the return sites of their
  * functions, or a pattern of REGTRACE_FUNCTIONS. */
 struct probe_wish {
-    /* alarms; or PROBE_ENTERED, PROBE_RETURNED or PROBE_COPIED for a pattern */
+    /* what the sites become rows of: indexes of alarms, or one of PROBE_ENTERED, PROBE_RETURNED and
+     * PROBE_COPIED for a pattern, or PROBE_EXITED if `of` is set */
     const uint16_t *rows;
     unsigned row_count;
     const struct probe_pattern *pattern; /* NULL: alarms make the request */
