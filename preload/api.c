@@ -32,7 +32,7 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_start(int bcast)
     const unsigned own = counting_own_enter();
     struct memory_interrupted before = memory_call(__builtin_frame_address(0));
     if (process.traced)
-        windows_edge(&recorder_self, true, bcast != 0, CALLER);
+        control_edge(&recorder_self, true, bcast != 0, CALLER);
     memory_interrupt_over(before);
     counting_own_leave(own);
 }
@@ -41,7 +41,7 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_stop(int bcast)
 {
     const unsigned own = counting_own_enter();
     if (process.traced)
-        windows_edge(&recorder_self, false, bcast != 0, CALLER);
+        control_edge(&recorder_self, false, bcast != 0, CALLER);
     counting_own_leave(own);
 }
 
@@ -51,7 +51,7 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_fire(int event, int thread, int bcas
     struct memory_interrupted before = memory_call(__builtin_frame_address(0));
     bool known = event >= 0 && event < CTL_EVENT_COUNT;
     if (process.traced && known && (thread < 0 || (uint32_t)thread == own_tid()))
-        windows_fire(&recorder_self, (unsigned)event, bcast != 0, CALLER);
+        control_event(&recorder_self, (unsigned)event, bcast != 0, CALLER);
     else if (process.traced && known)
         requests_fire((uint32_t)thread, (enum ctl_event)event, bcast != 0, CALLER);
     memory_interrupt_over(before);

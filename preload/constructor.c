@@ -105,7 +105,7 @@ static int read_chains(struct rt_error *e)
 static int make_automaton(struct rt_error *e)
 {
     static const struct ctl_callbacks callbacks = {
-        .on_fire = windows_fired,
+        .on_fire = control_alarm_fired,
         .on_arm = alarm_armed,
         .on_disarm = alarm_disarmed,
         .on_sync_needed = timers_sync_needed,

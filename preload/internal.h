@@ -241,7 +241,7 @@ void plumbing_note(const struct identity *id);
 void absent_functions_hide(void);
 
 /* Callbacks of the automaton. */
-void windows_fired(void *context, const struct ctl_fired *fired);
+void control_alarm_fired(void *context, const struct ctl_fired *fired);
 uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming);
 void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm);
 void timers_sync_needed(void *context);
@@ -282,7 +282,7 @@ void requests_fire(uint32_t tid, enum ctl_event event, bool bcast, uintptr_t ip)
 void requests_early_thread(uint32_t tid, uint32_t kernel_tid);
 
 /* Would a start (stop) of this thread, or with bcast of all threads, open (close) a window? */
-bool windows_would_change(struct recorder_thread *t, bool open, bool bcast);
+bool control_would_change(struct recorder_thread *t, bool open, bool bcast);
 
 /* Makes the match tables (alarms by type) once from the configuration. */
 void triggers_prepare(const struct ctl_config *config);

@@ -121,7 +121,7 @@ void trigger_timers(int timer_code); /* a timeout is over; the code is its chain
 bool trigger_wants_signal(int signal_number);
 bool trigger_wants_images(void);
 
-/* --- windows: windows.c, fired.c -------------------------------------------------------------- */
+/* --- windows: windows.c, control_events.c ----------------------------------------------------- */
 
 /* Follows the broadcast edges of other threads; installed as recorder_sync, so that a thread
  * follows them when it next records. Returns nonzero if the thread is in a window then. */
@@ -130,9 +130,9 @@ void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t i
 
 /* Starts or stops a window for a call of our header or of a preset, as a fired alarm without a
  * chain would. */
-void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip);
+void control_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip);
 /* Does the same for any event of the control language; event is an enum ctl_event. */
-void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr_t ip);
+void control_event(struct recorder_thread *t, unsigned event, bool bcast, uintptr_t ip);
 
 /* Calls function(argument). Moves to one of our stacks if the stack of the thread, or the alternate
  * stack of the signal, is too small for our code. context: of the calling handler; NULL outside

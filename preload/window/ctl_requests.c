@@ -73,11 +73,11 @@ static void fire_same(struct preload_thread *pt, bool open, bool bcast)
 static uint64_t set_windows(struct preload_thread *pt, uint32_t number, bool open, bool bcast)
 {
     struct recorder_thread *t = &recorder_self;
-    bool changes = windows_would_change(t, open, bcast);
+    bool changes = control_would_change(t, open, bcast);
     if (changes)
         fire_same(pt, open, bcast);
-    if (changes && windows_would_change(t, open, bcast))
-        windows_edge(t, open, bcast, 0);
+    if (changes && control_would_change(t, open, bcast))
+        control_edge(t, open, bcast, 0);
     return stream_result(number, 1, 1, changes);
 }
 
@@ -197,7 +197,7 @@ static void serve_fires(struct recorder_thread *t)
 {
     struct asked_fire f;
     while (take_fire(t->tid, &f))
-        windows_fire(t, f.event, f.bcast, f.ip);
+        control_event(t, f.event, f.bcast, f.ip);
 }
 
 /* Serves the requests in order. Passes a request for another thread on to that thread. */

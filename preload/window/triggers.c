@@ -248,7 +248,7 @@ static void apply_preset(struct recorder_thread *t, int level, const char *text,
     case PRESET_STD:
     case PRESET_MPIP:
         if (level == 0 || level == 1)
-            windows_edge(t, level == 1, true, ip);
+            control_edge(t, level == 1, true, ip);
         else if (preset == PRESET_STD && level == 2)
             recorder_flush(t);
         else if (preset == PRESET_MPIP && level >= 2 && level <= 4)

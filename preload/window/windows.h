@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The edge (open or close) of a window, and the operations that fired.c uses for a fired alarm.
- * Callers block signals. */
+ * The edge (open or close) of a window, and the operations that control_events.c uses for a fired
+ * alarm. Callers block signals. */
 #ifndef REGTRACE_PRELOAD_WINDOW_WINDOWS_H
 #define REGTRACE_PRELOAD_WINDOW_WINDOWS_H
 

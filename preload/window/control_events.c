@@ -93,7 +93,7 @@ static void fired_on_thread(void *p)
         (void)windows_apply(t, pt, start, bcast, f->default_start, &e);
 }
 
-void windows_fired(void *context, const struct ctl_fired *f)
+void control_alarm_fired(void *context, const struct ctl_fired *f)
 {
     (void)context;
     struct preload_thread *pt = recorder_self.window_state;
@@ -105,7 +105,7 @@ void windows_fired(void *context, const struct ctl_fired *f)
     run_with_room(NULL, fired_on_thread, &(struct firing){f, false});
 }
 
-bool windows_would_change(struct recorder_thread *t, bool open, bool bcast)
+bool control_would_change(struct recorder_thread *t, bool open, bool bcast)
 {
     (void)recorder_active(t); /* applies the windows that other threads opened and closed */
     struct preload_thread *pt = t->window_state;
@@ -113,7 +113,7 @@ bool windows_would_change(struct recorder_thread *t, bool open, bool bcast)
            !windows_would_ignore(t, pt, open, bcast, WINDOW_REGION);
 }
 
-void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr_t ip)
+void control_event(struct recorder_thread *t, unsigned event, bool bcast, uintptr_t ip)
 {
     process_force();
     struct preload_thread *pt = thread_self();
@@ -132,7 +132,7 @@ void windows_fire(struct recorder_thread *t, unsigned event, bool bcast, uintptr
     sys_restore_signals(mask);
 }
 
-void windows_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
+void control_edge(struct recorder_thread *t, bool open, bool bcast, uintptr_t ip)
 {
-    windows_fire(t, open ? CTL_START : CTL_STOP, bcast, ip);
+    control_event(t, open ? CTL_START : CTL_STOP, bcast, ip);
 }
