@@ -8,7 +8,7 @@
 #include "controller/controller.h"
 #include "pmu/pmu.h"
 #include "preload/count/pace.h"
-#include "preload/window/deadlines.h"
+#include "preload/count/deadlines.h"
 #include "preload/preload.h"
 
 #include <sys/types.h>

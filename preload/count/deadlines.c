@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A thread's deadlines in a heap (deadlines.h), because a file of regions makes thousands of them,
  * and each edge should touch only a few. */
-#include "preload/window/deadlines.h"
+#include "preload/count/deadlines.h"
 
 size_t deadlines_size(uint32_t chains)
 {

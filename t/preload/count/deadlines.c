@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Compares the heap of a thread's deadlines with a list that is searched linearly, over random
  * insertions and removals. */
-#include "preload/window/deadlines.h"
+#include "preload/count/deadlines.h"
 #include "t/tap.h"
 
 #include <stdlib.h>

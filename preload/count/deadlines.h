@@ -2,8 +2,8 @@
  * The counts that a thread waits for, the nearest first: a heap with room for one deadline of each
  * chain, because a chain has at most one armed alarm. Allocates nothing and calls nothing. Only the
  * thread concerned changes it, with signals blocked. */
-#ifndef REGTRACE_PRELOAD_WINDOW_DEADLINES_H
-#define REGTRACE_PRELOAD_WINDOW_DEADLINES_H
+#ifndef REGTRACE_PRELOAD_COUNT_DEADLINES_H
+#define REGTRACE_PRELOAD_COUNT_DEADLINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
