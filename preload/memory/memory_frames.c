@@ -8,7 +8,7 @@
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/probe_copies.h"
-#include "preload/count/walk.h"
+#include "preload/stack/unwind.h"
 #include "preload/patch/calls/probe_calls.h"
 
 #include <stdatomic.h>
@@ -49,7 +49,7 @@ __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from,
 
 bool memory_is_made(uintptr_t at)
 {
-    return probe_copies_have(at) || walk_is_made(at);
+    return probe_copies_have(at) || unwind_is_made(at);
 }
 
 /* While a thread makes single steps, pushfq would store the trap flag. Does its work without the
@@ -107,9 +107,9 @@ bool memory_stepped(int signo, siginfo_t *info, void *context)
  * begin. */
 static uintptr_t place_of(const void *context)
 {
-    struct walk w;
-    walk_begin_context(&w, context);
-    return walk_up(&w) ? w.r[WALK_RETURN] : 0;
+    struct unwind w;
+    unwind_begin_context(&w, context);
+    return unwind_up(&w) ? w.r[UNWIND_RETURN] : 0;
 }
 
 bool memory_has_left_made(void)
@@ -256,32 +256,32 @@ static bool redirect(uintptr_t *back)
     return copy != 0;
 }
 
-static void know_stack(struct walk *w)
+static void know_stack(struct unwind *w)
 {
     (void)probe_stack_ends(&w->low, &w->high);
 }
 
-static void enter_hook(const struct walk *w, bool returns);
+static void enter_hook(const struct unwind *w, bool returns);
 
-static void redirect_callers(struct walk *w)
+static void redirect_callers(struct unwind *w)
 {
     know_stack(w);
     for (unsigned n = 0; n < CALLERS; n++) {
-        enum probe_copy_hook hook = probe_copy_hook(w->r[WALK_RETURN]);
-        if (!walk_up(w))
+        enum probe_copy_hook hook = probe_copy_hook(w->r[UNWIND_RETURN]);
+        if (!unwind_up(w))
             return;
-        if (hook != PROBE_COPY_NO_HOOK && probe_copies_have(w->r[WALK_RETURN])) {
+        if (hook != PROBE_COPY_NO_HOOK && probe_copies_have(w->r[UNWIND_RETURN])) {
             enter_hook(w, hook == PROBE_COPY_RETURNS);
             return;
         }
-        if (probe_copies_have(w->r[WALK_RETURN]) || (w->back != NULL && redirect(w->back)))
+        if (probe_copies_have(w->r[UNWIND_RETURN]) || (w->back != NULL && redirect(w->back)))
             return;
     }
 }
 
 static void enter_target(struct memory_flight *to)
 {
-    struct walk w;
+    struct unwind w;
     if (to->is_thrown) { /* done when it lands */
         to->opened = true;
         return;
@@ -292,15 +292,15 @@ static void enter_target(struct memory_flight *to)
         return;
     }
     say_missing(to->target, COPY_ASK_BEHIND);
-    walk_begin_return(&w, (uintptr_t *)to->stack - 1, to->kept); /* NOLINT: the thread's stack */
-    w.r[WALK_RETURN] = to->target;
+    unwind_begin_return(&w, (uintptr_t *)to->stack - 1, to->kept); /* NOLINT: the thread's stack */
+    w.r[UNWIND_RETURN] = to->target;
     w.interrupted = to->pad != 0;
     redirect_callers(&w);
 }
 
 void memory_enter_late(const struct memory_interrupted *i)
 {
-    struct walk w;
+    struct unwind w;
     if (memory_self->flight.under_way != 0 || i->at == (uintptr_t)memory_landing_jump) {
         enter_target(&memory_self->flight);
         return;
@@ -315,11 +315,11 @@ void memory_enter_late(const struct memory_interrupted *i)
             return;
         }
         say_missing(i->at, COPY_ASK_AT);
-        walk_begin_context(&w, uc);
+        unwind_begin_context(&w, uc);
     } else {
         if (i->entered && redirect((uintptr_t *)i->stack)) /* NOLINT: the thread's stack */
             return;
-        walk_begin_here(&w);
+        unwind_begin_here(&w);
     }
     redirect_callers(&w);
 }
@@ -337,9 +337,9 @@ void memory_misses(uintptr_t at)
 
 static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
 {
-    struct walk w;
-    walk_begin_return(&w, stack - 1, kept);
-    w.r[WALK_RETURN] = copy_slots[COPY_TARGET];
+    struct unwind w;
+    unwind_begin_return(&w, stack - 1, kept);
+    w.r[UNWIND_RETURN] = copy_slots[COPY_TARGET];
     w.interrupted = true;
     redirect_callers(&w);
 }
@@ -359,21 +359,21 @@ static void enter_jump(uintptr_t *stack, const uintptr_t kept[6])
 
 static void enter_returning(uintptr_t *place, const uintptr_t kept[6])
 {
-    struct walk w;
+    struct unwind w;
     if (redirect(place))
         return;
-    walk_begin_return(&w, place, kept);
+    unwind_begin_return(&w, place, kept);
     redirect_callers(&w);
 }
 
 /* A window opens in a hook, which a copy calls in which the last window has left the thread. Treats
  * the thread as if it stood where the hook is about to lead. */
-static void enter_hook(const struct walk *w, bool returns)
+static void enter_hook(const struct unwind *w, bool returns)
 {
     enum { BEHIND = 128 / sizeof(uintptr_t) };
-    const uintptr_t kept[6] = {w->r[WALK_RBX],     w->r[WALK_RBP],     w->r[WALK_R12],
-                               w->r[WALK_R12 + 1], w->r[WALK_R12 + 2], w->r[WALK_R12 + 3]};
-    uintptr_t *stack = (uintptr_t *)w->r[WALK_RSP]; /* NOLINT: the thread's stack */
+    const uintptr_t kept[6] = {w->r[UNWIND_RBX],     w->r[UNWIND_RBP],     w->r[UNWIND_R12],
+                               w->r[UNWIND_R12 + 1], w->r[UNWIND_R12 + 2], w->r[UNWIND_R12 + 3]};
+    uintptr_t *stack = (uintptr_t *)w->r[UNWIND_RSP]; /* NOLINT: the thread's stack */
     if (returns)
         enter_returning(stack, kept);
     else
@@ -385,19 +385,19 @@ bool memory_decide_again(void *context)
     enum { MOST = 8, DIRECTION_FLAG = 0x400 };
     ucontext_t *uc = context;
     greg_t *r = uc->uc_mcontext.gregs;
-    struct walk w;
-    walk_begin_context(&w, uc);
+    struct unwind w;
+    unwind_begin_context(&w, uc);
     know_stack(&w);
-    for (unsigned n = 0; n < MOST && memory_is_own(w.r[WALK_RETURN]); n++) {
-        uintptr_t again = probe_copy_hook_again(w.r[WALK_RETURN]);
+    for (unsigned n = 0; n < MOST && memory_is_own(w.r[UNWIND_RETURN]); n++) {
+        uintptr_t again = probe_copy_hook_again(w.r[UNWIND_RETURN]);
         if (again != 0) {
             r[REG_RIP] = (greg_t)again;
-            r[REG_RBX] = (greg_t)w.r[WALK_RBX];
+            r[REG_RBX] = (greg_t)w.r[UNWIND_RBX];
             r[REG_RSP] = r[REG_RBX] & -64;
             r[REG_EFL] &= ~(greg_t)DIRECTION_FLAG;
             return true;
         }
-        if (!walk_up(&w))
+        if (!unwind_up(&w))
             return false;
     }
     return false;

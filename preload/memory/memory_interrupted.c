@@ -6,7 +6,7 @@
 #if defined(__x86_64__)
 
 #include "preload/patch/probe_sites.h"
-#include "preload/count/walk.h"
+#include "preload/stack/unwind.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/calls/probe_calls.h"
 
@@ -52,8 +52,8 @@ struct memory_interrupted memory_call(void *frame)
 /* All code of this library has the same table for unwinders. */
 bool memory_is_own(uintptr_t at)
 {
-    const uint8_t *table = walk_table(at);
-    return table != NULL && table == walk_table((uintptr_t)memory_is_own);
+    const uint8_t *table = unwind_table(at);
+    return table != NULL && table == unwind_table((uintptr_t)memory_is_own);
 }
 
 /* Returns the context that the kernel passed to the handler of ours that `uc` interrupted; NULL if
@@ -61,14 +61,14 @@ bool memory_is_own(uintptr_t at)
  * $15, %rax; syscall: the context lies above that return address. */
 static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
 {
-    struct walk w;
-    walk_begin_context(&w, uc);
+    struct unwind w;
+    unwind_begin_context(&w, uc);
     (void)probe_stack_ends(&w.low, &w.high);
     for (unsigned n = 0; n < FRAMES; n++) {
-        uintptr_t at = w.r[WALK_RETURN];
+        uintptr_t at = w.r[UNWIND_RETURN];
         if (at - restorer <= MOV)
-            return (ucontext_t *)w.r[WALK_RSP]; /* NOLINT: the thread's stack */
-        if (!memory_is_own(at) || !walk_up(&w))
+            return (ucontext_t *)w.r[UNWIND_RSP]; /* NOLINT: the thread's stack */
+        if (!memory_is_own(at) || !unwind_up(&w))
             return NULL;
     }
     return NULL;

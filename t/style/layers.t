@@ -30,12 +30,12 @@ writer/repair:writer/file writer/repair:writer/read
 preload:preload/count preload:preload/libc preload:preload/memory preload:preload/patch
 preload:preload/stack preload:preload/values preload:preload/window
 preload/count:preload/libc preload/count:preload/memory preload/count:preload/patch
-preload/count:preload/stack preload/count:preload/values preload/count:preload/waits
+preload/count:preload/values preload/count:preload/waits
 preload/libc:preload/count preload/libc:preload/memory preload/libc:preload/patch
 preload/libc:preload/values preload/libc:preload/waits preload/libc:preload/window
-preload/memory:preload/count preload/memory:preload/libc preload/memory:preload/patch
+preload/memory:preload/libc preload/memory:preload/patch
 preload/memory:preload/patch/calls preload/memory:preload/patch/code
-preload/memory:preload/patch/plans
+preload/memory:preload/patch/plans preload/memory:preload/stack
 preload/patch:preload/count preload/patch:preload/libc preload/patch:preload/memory
 preload/patch:preload/values preload/patch:preload/patch/calls
 preload/patch:preload/patch/code preload/patch:preload/patch/plans

@@ -16,7 +16,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probe_sites.h"
-#include "preload/count/walk.h"
+#include "preload/stack/unwind.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -359,13 +359,13 @@ static const struct probe_unwind_table *table_of(uintptr_t at, uintptr_t *from, 
     return u;
 }
 
-bool walk_is_made(uintptr_t at)
+bool unwind_is_made(uintptr_t at)
 {
     uintptr_t from, to;
     return table_of(at, &from, &to) != NULL;
 }
 
-const uint8_t *walk_table(uintptr_t at)
+const uint8_t *unwind_table(uintptr_t at)
 {
     __typeof__(&_dl_find_object) next = NEXT(_dl_find_object);
     struct dl_find_object image;
@@ -397,13 +397,13 @@ PRELOAD_EXPORT int _dl_find_object(void *address, struct dl_find_object *result)
 
 #else
 
-const uint8_t *walk_table(uintptr_t at)
+const uint8_t *unwind_table(uintptr_t at)
 {
     (void)at;
     return NULL;
 }
 
-bool walk_is_made(uintptr_t at)
+bool unwind_is_made(uintptr_t at)
 {
     (void)at;
     return false;

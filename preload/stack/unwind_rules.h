@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Call frame information: rules that say where a caller's registers are. Used by walk*.c only. */
-#ifndef REGTRACE_PRELOAD_COUNT_WALK_RULES_H
-#define REGTRACE_PRELOAD_COUNT_WALK_RULES_H
+#ifndef REGTRACE_PRELOAD_STACK_UNWIND_RULES_H
+#define REGTRACE_PRELOAD_STACK_UNWIND_RULES_H
 
-#include "preload/count/walk.h"
+#include "preload/stack/unwind.h"
 
-enum walk_rule_kind {
-    WALK_SAME,
-    WALK_UNDEFINED,
+enum unwind_rule_kind {
+    UNWIND_SAME,
+    UNWIND_UNDEFINED,
     /* at n bytes from the frame's address (CFA); for the CFA itself: register `reg` plus n */
-    WALK_OFFSET,
-    WALK_VAL_OFFSET, /* that address, not the word there */
-    WALK_REGISTER,   /* in register n */
+    UNWIND_OFFSET,
+    UNWIND_VAL_OFFSET, /* that address, not the word there */
+    UNWIND_REGISTER,   /* in register n */
     /* at the address that the expression yields; for the CFA: its value */
-    WALK_EXPRESSION,
-    WALK_VAL_EXPRESSION,
+    UNWIND_EXPRESSION,
+    UNWIND_VAL_EXPRESSION,
 };
 
-struct walk_rule {
+struct unwind_rule {
     uint8_t kind, reg;
     int64_t n;
     const uint8_t *expression; /* its length, then its bytes */
 };
 
-struct walk_rules {
-    struct walk_rule cfa, r[WALK_REGISTERS];
+struct unwind_rules {
+    struct unwind_rule cfa, r[UNWIND_REGISTERS];
 };
 
 /* The entry of one function. */
-struct walk_entry {
+struct unwind_entry {
     uintptr_t from;
     /* instructions of the CIE, and of the entry */
     const uint8_t *common, *common_end, *own, *own_end;
@@ -39,17 +39,17 @@ struct walk_entry {
 };
 
 /* Computes the rules at this address. Returns false if there is anything unknown in the tables. */
-bool walk_run(const struct walk_entry *e, uintptr_t at, struct walk_rules *out);
+bool unwind_run(const struct unwind_entry *e, uintptr_t at, struct unwind_rules *out);
 /* Computes a DWARF expression. has_cfa: the CFA is on its stack at the start. Returns false if that
  * is impossible. */
-bool walk_expression(const struct walk *w, const uint8_t *expression, uintptr_t cfa, bool has_cfa,
-                     uint64_t *value);
+bool unwind_expression(const struct unwind *w, const uint8_t *expression, uintptr_t cfa,
+                       bool has_cfa, uint64_t *value);
 
 /* Reads a word of memory. Returns false if it cannot be read. */
-bool walk_read(const struct walk *w, uintptr_t at, uintptr_t *out);
+bool unwind_read(const struct unwind *w, uintptr_t at, uintptr_t *out);
 /* Read LEB128 numbers, and pointers as .eh_frame encodes them, and advance *at past them. */
-uint64_t walk_unsigned(const uint8_t **at);
-int64_t walk_signed(const uint8_t **at);
-bool walk_pointer(const uint8_t **at, uint8_t encoding, uintptr_t data, uint64_t *out);
+uint64_t unwind_unsigned(const uint8_t **at);
+int64_t unwind_signed(const uint8_t **at);
+bool unwind_pointer(const uint8_t **at, uint8_t encoding, uintptr_t data, uint64_t *out);
 
 #endif

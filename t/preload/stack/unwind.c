@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Compares walks up the stack, from signals at arbitrary moments, with libgcc's unwinder,
  * backtrace(3): each frame of each walk. */
-#include "preload/count/walk.h"
+#include "preload/stack/unwind.h"
 
 #include "t/tap.h"
 
@@ -22,7 +22,7 @@
 #define APART __attribute__((noinline, noclone))
 enum { FRAMES = 128, SHOWN = 5 };
 
-const uint8_t *walk_table(uintptr_t at)
+const uint8_t *unwind_table(uintptr_t at)
 {
     struct dl_find_object image;
     return _dl_find_object((void *)at, &image) == 0 ? image.dlfo_eh_frame : NULL; /* NOLINT */
@@ -57,13 +57,13 @@ static void handle(int signo, siginfo_t *info, void *context)
     int n = backtrace(theirs, FRAMES), from = 0, count = 0;
     while (from < n && (uintptr_t)theirs[from] != (uintptr_t)uc->uc_mcontext.gregs[REG_RIP])
         from++;
-    struct walk w;
-    walk_begin_context(&w, context);
+    struct unwind w;
+    unwind_begin_context(&w, context);
     do {
-        ours[count++] = w.r[WALK_RETURN];
-        if (w.back != NULL && *w.back == w.r[WALK_RETURN])
+        ours[count++] = w.r[UNWIND_RETURN];
+        if (w.back != NULL && *w.back == w.r[UNWIND_RETURN])
             patchable++;
-    } while (count < FRAMES - from && walk_up(&w));
+    } while (count < FRAMES - from && unwind_up(&w));
     walks++;
     frames += count;
     outside += (uintptr_t)uc->uc_mcontext.gregs[REG_RIP] >> 40 == 0x7f;
@@ -123,19 +123,19 @@ static void work(void)
 APART bool here(int depth)
 {
     void *theirs[FRAMES];
-    struct walk w;
+    struct unwind w;
     volatile bool good = true;
     if (depth > 0) {
         good = here(depth - 1);
         return good;
     }
     int n = backtrace(theirs, FRAMES);
-    walk_begin_here(&w);
+    unwind_begin_here(&w);
     for (int i = 1; i < n; i++)
-        good = good && walk_up(&w) && w.r[WALK_RETURN] == (uintptr_t)theirs[i] &&
+        good = good && unwind_up(&w) && w.r[UNWIND_RETURN] == (uintptr_t)theirs[i] &&
                *w.back == (uintptr_t)theirs[i];
     ok(good && n > 7, "from a call on, %d frames, each with the word that leads there", n);
-    ok(!walk_up(&w), "and none above");
+    ok(!unwind_up(&w), "and none above");
     return good;
 }
 
