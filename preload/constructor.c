@@ -4,7 +4,7 @@
  * record. */
 #include "preload/affinity.h"
 #include "preload/count/counting.h"
-#include "preload/libc/images.h"
+#include "preload/libc/image_records.h"
 #include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
 #include "preload/window/parts.h"

@@ -6,7 +6,7 @@
 #include "base/format/event_fields.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/libc/images.h"
+#include "preload/libc/image_records.h"
 #include "preload/count/sampling.h"
 
 #include <errno.h>

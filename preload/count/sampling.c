@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/libc/images.h"
+#include "preload/libc/image_records.h"
 #include "preload/values/values.h"
 #include "preload/count/counting.h"
 

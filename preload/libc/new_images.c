@@ -9,7 +9,7 @@
  * the next image starts, or at dlclose(). Images in namespaces of dlmopen(), which contain a C
  * library of their own, are not seen. */
 #include "preload/count/counting.h"
-#include "preload/libc/images.h"
+#include "preload/libc/image_records.h"
 #include "preload/libc/interpose.h"
 #include "preload/libc/seen_images.h"
 #include "preload/window/parts.h"

@@ -33,7 +33,7 @@ int values_context(void)
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/libc/images.h"
+#include "preload/libc/image_records.h"
 #include "preload/libc/interpose.h"
 #include "preload/valgrind.h"
 #include "preload/values/values_code.h"

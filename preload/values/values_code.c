@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/spin.h"
 #include "base/sys.h"
-#include "preload/libc/images.h"
+#include "preload/libc/image_records.h"
 #include "preload/patch/code/near.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/count/sampling.h"

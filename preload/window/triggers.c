@@ -4,7 +4,7 @@
 #include "preload/count/counter_records.h"
 #include "base/format/event_fields.h"
 #include "preload/count/counting.h"
-#include "preload/libc/images.h"
+#include "preload/libc/image_records.h"
 #include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
 #include "preload/window/parts.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "preload/libc/images.h"
+#include "preload/libc/image_records.h"
 #include "preload/valgrind.h"
 #include "preload/values/values.h"
 #include "preload/values/values_ask.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Records of the loaded images, so that readers can resolve addresses. */
-#ifndef REGTRACE_PRELOAD_LIBC_IMAGES_H
-#define REGTRACE_PRELOAD_LIBC_IMAGES_H
+#ifndef REGTRACE_PRELOAD_LIBC_IMAGE_RECORDS_H
+#define REGTRACE_PRELOAD_LIBC_IMAGE_RECORDS_H
 
 #include "preload/internal.h"
 #include "preload/libc/loaded_images.h"
