@@ -12,6 +12,11 @@ static const char *const names[INTERPOSE_COUNT] = {
 #undef X
 };
 
+void *preload_next(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
 void *interpose_resolve(enum interpose_name i)
 {
     void *p = preload_next(names[i]);
