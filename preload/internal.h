@@ -307,9 +307,12 @@ void region_end(const char *name, uintptr_t ip);
 void functions_resolve(void);
 bool functions_wanted(void);
 void functions_say_limits(void); /* call it once there is a log */
-/* Call it before a longjmp to this stack pointer. longjmp.c */
+/* Call it before a longjmp to this stack pointer. */
 void functions_jumped(uintptr_t stack);
 void longjmp_resolve(void);
+/* Ends the calls and functions whose frames lie between `here` and `stack`. A jump to another stack
+ * (a coroutine's) says nothing about this one. */
+void jump_leaves_frames(uintptr_t here, uintptr_t stack);
 
 void triggers_count_armed(const struct preload_thread *pt);
 /* Call it after every hit. Ends the program if REGTRACE_EXIT_ON_STOP asks for that. */
