@@ -120,7 +120,7 @@ bool probe_is_entry(const struct probe_coming *c);
 /* Fires what stands at the site. coming: a struct probe_coming. */
 void probe_fire(void *coming);
 
-/* --- a lock that handlers may take too -------------------------------------------------------- */
+/* --- a lock that handlers may take too: probe_lock.c ------------------------------------------ */
 
 /* Signals and cancellation are off while the lock is held. */
 struct probe_lock {

@@ -39,32 +39,6 @@ const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t
     return row != NULL && row < s->rows + s->count && row->at == at ? row : NULL;
 }
 
-struct probe_locked probe_lock(struct probe_lock *l)
-{
-    struct probe_locked was;
-    uint32_t expected = 0;
-    was.cancel = sys_cancel_off();
-    was.mask = sys_block_signals();
-    while (!atomic_compare_exchange_strong(&l->taken, &expected, 1)) {
-        sys_futex_wait(&l->taken, 1, 1000000000);
-        expected = 0;
-    }
-    return was;
-}
-
-void probe_unlock(struct probe_lock *l, struct probe_locked was)
-{
-    atomic_store(&l->taken, 0);
-    sys_futex_wake(&l->taken, 1);
-    sys_restore_signals(was.mask);
-    sys_cancel_on(was.cancel);
-}
-
-void probe_lock_free(struct probe_lock *l)
-{
-    atomic_store(&l->taken, 0);
-}
-
 #if defined(__x86_64__)
 
 /* Do the registers have the values that the alarm wants, if the instruction alone does not
