@@ -35,6 +35,25 @@ void memory_unblocked(void)
     (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGSEGV, 0, 0, 0);
 }
 
+/* Returns the register that holds the pointer in a copy's store (isa/memory/copy/emit.c, lanes.c):
+ * ModRM follows the prefixes and the opcode, SIB follows ModRM. Intel's manual, volume 2. */
+static unsigned store_base(const uint8_t *code)
+{
+    enum { OPERAND_16 = 0x66, REPEAT = 0xf3, VEX = 0xc4, EVEX = 0x62, MORE = 0x0f };
+    const uint8_t *modrm;
+    unsigned high;
+    if (*code == VEX || *code == EVEX) {
+        high = (code[1] & 0x20) == 0;
+        modrm = code + (*code == VEX ? 4 : 5);
+    } else {
+        code += *code == OPERAND_16 || *code == REPEAT;
+        high = code[0] & 1; /* REX */
+        modrm = code + (code[1] == MORE ? 3 : 2);
+    }
+    unsigned rm = *modrm & 7;
+    return (rm == 4 ? modrm[1] & 7u : rm) | high << 3;
+}
+
 /* Returns the register through which a copy stores, if the thread stands at such a store. */
 static greg_t *pointer_of(ucontext_t *uc)
 {
@@ -42,7 +61,7 @@ static greg_t *pointer_of(ucontext_t *uc)
                                        REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                        REG_R12, REG_R13, REG_R14, REG_R15};
     const uint8_t *code = (const uint8_t *)uc->uc_mcontext.gregs[REG_RIP]; /* NOLINT: code */
-    return &uc->uc_mcontext.gregs[places[memory_store_base(code)]];
+    return &uc->uc_mcontext.gregs[places[store_base(code)]];
 }
 
 bool memory_faulted(int signo, siginfo_t *info, void *context)

@@ -110,9 +110,6 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6]);
 /* A mid-function entry leaves for COPY_TARGET: its callers continue in copies. */
 void memory_enter_leaving(uintptr_t *stack, const uintptr_t kept[6]);
 
-/* Returns the register that holds the pointer in a copy's store (isa/memory/copy/emit.c, lanes.c):
- * ModRM follows the prefixes and the opcode, SIB follows ModRM. Intel's manual, volume 2. */
-unsigned memory_store_base(const uint8_t *code);
 /* memory_file_now() returns the file that the thread's copies now write into; NULL: none yet.
  * memory_has_no_room(): that file has no more room, and its segment has ended; ends the window's
  * recording. */
