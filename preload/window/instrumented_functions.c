@@ -8,7 +8,7 @@
  * are dropped when the stack pointer shows it. */
 #include "preload/internal.h"
 
-#include "preload/loaded_symbols.h"
+#include "preload/window/instrumented_symbols.h"
 
 #include "base/log.h"
 #include "base/sys.h"

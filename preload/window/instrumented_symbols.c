@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Walks the symbol tables of the loaded ELF images by mapping their files. */
-#include "preload/loaded_symbols.h"
+#include "preload/window/instrumented_symbols.h"
 
 #include "base/toolkit/map.h"
 #include "preload/libc/loaded_images.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Function names of the loaded images, read from their ELF files. */
-#ifndef REGTRACE_PRELOAD_LOADED_SYMBOLS_H
-#define REGTRACE_PRELOAD_LOADED_SYMBOLS_H
+#ifndef REGTRACE_PRELOAD_WINDOW_INSTRUMENTED_SYMBOLS_H
+#define REGTRACE_PRELOAD_WINDOW_INSTRUMENTED_SYMBOLS_H
 
 #include <stdint.h>
 
