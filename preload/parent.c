@@ -18,7 +18,7 @@
 
 #define ANCESTORS 16
 
-/* Returns the pid in the name of a stream, which ends in -PID-TIME (make_stream() of life.c).
+/* Returns the pid in the name of a stream, which ends in -PID-TIME (make_stream() of start.c).
  * Returns 0 if this is not a stream of this user. */
 static uint32_t pid_in_name(const char *name)
 {

@@ -49,7 +49,7 @@ struct process {
 };
 extern struct process process;
 
-/* --- life of the process: constructor.c, writer_start.c, life.c ------------------------------- */
+/* --- life of the process: constructor.c, writer_start.c, start.c, finish.c -------------------- */
 
 /* Starts the writer unless it runs already. Not for signal handlers. Idempotent. Returns false,
  * with a line in the log, if it cannot. */
@@ -64,7 +64,7 @@ void process_finish(unsigned reason, bool wait);
  * exit handler. */
 void process_thread_ends(void);
 
-/* --- threads: threads.c calls these ----------------------------------------------------------- */
+/* --- threads: attach.c; threads.c calls these ------------------------------------------------- */
 
 /* Call it in a new thread before its start routine. start_image: path of the object that contains
  * the routine; "": unknown. helper: MPI, its plug-ins, PMIx, UCX or PAPI made the thread; such

@@ -35,8 +35,8 @@ struct probe_exit {
     uint64_t left;
 };
 
-/* Per-thread data in the thread's mapping (life.c). It is too large for static TLS, which takes its
- * room from the thread's stack. */
+/* Per-thread data in the thread's mapping (attach.c). It is too large for static TLS, which takes
+ * its room from the thread's stack. */
 struct probe_room {
     uint64_t head, clock;          /* head and clock of an unfinished event */
     struct probe_function pending; /* the function that enters or leaves */
