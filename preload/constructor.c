@@ -108,7 +108,7 @@ static int make_automaton(struct rt_error *e)
         .on_fire = control_alarm_fired,
         .on_arm = alarm_armed,
         .on_disarm = alarm_disarmed,
-        .on_sync_needed = timers_sync_needed,
+        .on_sync_needed = interrupt_other_threads,
     };
     size_t bytes = ctl_shared_size(process.config);
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -244,7 +244,11 @@ void absent_functions_hide(void);
 void control_alarm_fired(void *context, const struct ctl_fired *fired);
 uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming);
 void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm);
-void timers_sync_needed(void *context);
+/* Makes every other thread of the process look at the automaton again. */
+void interrupt_other_threads(void *context);
+/* timers_armed() starts the timer of a chain's alarm, and timers_delete() ends it. */
+uint64_t timers_armed(struct preload_thread *pt, const struct ctl_arming *arming, uint16_t chain);
+void timers_delete(struct thread_timer *t);
 /* The room of a thread for its timers. */
 size_t timers_room(void);
 void timers_thread_made(struct preload_thread *pt, void *room);

@@ -79,7 +79,7 @@ void threads_watch_end(void);
 /* Notes the name that the thread gave itself (pthread_setname_np, prctl). */
 void thread_named(const char *name);
 
-/* --- fork, exec: processes.c calls these ------------------------------------------------------ */
+/* --- fork, exec: fork.c, new_program.c; processes.c calls these ------------------------------- */
 
 /* Call these in the parent before and after fork, and in the child. Signals are blocked in
  * between. */

@@ -215,7 +215,7 @@ static void advance(struct preload_thread *pt, struct deadline d, const struct c
     d.at = m->icount + quantum(left, d.alarm);
     deadlines_put(&c->waiting, &d);
     if (all_are_to_report(left, told, d.alarm))
-        timers_sync_needed(NULL);
+        interrupt_other_threads(NULL);
 }
 
 /* Are the threads' totals wanted? They are shown beside windows that stand for the whole run: those
@@ -255,7 +255,7 @@ void counting_retire(struct preload_thread *pt)
      * once. */
     static _Atomic bool told;
     if (process.pmu->steps && !atomic_exchange(&told, true))
-        timers_sync_needed(NULL);
+        interrupt_other_threads(NULL);
 }
 
 void counting_report(struct preload_thread *pt, const struct ctl_moment *m)

@@ -8,7 +8,6 @@
 #include "preload/patch/probes.h"
 #include "preload/count/sampling.h"
 #include "preload/window/parts.h"
-#include "preload/waits/waits.h"
 
 #include "base/identity.h"
 #include "base/log.h"
@@ -374,42 +373,4 @@ void triggers_images_at_start(void)
 {
     if (process.traced && recorder_self.in_toolkit == 0)
         (void)images_each(visit_at_start, NULL);
-}
-
-void process_interrupted(siginfo_t *info, void *context)
-{
-    struct recorder_thread *t = &recorder_self;
-    if (!process.traced)
-        return;
-    if (context != NULL && t->row != NULL && recorder_is_attached(t) && waits_is_lost(context)) {
-        t->row->interrupted++;
-        if (recorder_is_on() && t->recording)
-            (void)recorder_emit(t, EV_INTERRUPTED, 1, 0);
-    }
-    struct preload_thread *pt = t->window_state;
-    if (info->si_signo == SIGIO) {
-        if (pt != NULL)
-            counting_unqueued(pt, info, context);
-        return;
-    }
-    int code = info->si_value.sival_int;
-    if ((info->si_code == SI_TIMER || info->si_code == SI_QUEUE) && code >> 16 == INTERRUPT_TIMER)
-        trigger_timers(code & 0xffff);
-    if (sampling_is_due(info)) {
-        sampling_hit(pt, info, context);
-        return;
-    }
-    if (counting_is_overflow(info)) {
-        if (pt->automaton != NULL)
-            counting_overflow(pt, context != NULL ? signals_ip_of(context) : 0);
-        return;
-    }
-    if (pt != NULL && pt->automaton != NULL) {
-        struct ctl_moment m = moment_now(context != NULL ? signals_ip_of(context) : 0);
-        ctl_sync(pt->automaton, &m);
-        counting_report(pt, &m);
-        (void)recorder_active(t);
-        counting_retire(pt);
-    }
-    trigger_requests();
 }

@@ -187,7 +187,7 @@ static void bump_epoch(struct recorder_thread *t)
     if (t->epoch == before)
         t->epoch = before + 1;
     if (parts_want_all_threads())
-        timers_sync_needed(NULL);
+        interrupt_other_threads(NULL);
 }
 
 static bool start_broadcast(struct recorder_thread *t, struct preload_thread *pt,
