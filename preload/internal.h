@@ -306,6 +306,12 @@ static inline bool text_is_readable(struct preload_thread *pt, const char *text)
 }
 void region_begin(const char *name, uintptr_t ip);
 void region_end(const char *name, uintptr_t ip);
+/* Hits all pcontrol alarms that this call matches. text NULL: the call has none, or none that can
+ * be read. */
+void triggers_hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text,
+                           uintptr_t ip);
+/* Hits the pcontrol alarms for the end of a region, which have the text "end=NAME". */
+void triggers_hit_region_end(struct preload_thread *pt, const char *name, uintptr_t ip);
 /* Finds the addresses of the functions that enter_func and exit_func name, in the images that are
  * loaded now. Called again after each dlopen(). */
 void functions_resolve(void);

@@ -6,18 +6,14 @@
 #include "preload/count/counting.h"
 #include "preload/libc/image_records.h"
 #include "preload/patch/probes.h"
-#include "preload/count/sampling.h"
 #include "preload/window/parts.h"
 
 #include "base/identity.h"
-#include "base/log.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #define LIST_MAX CTL_SAME_TYPE_MAX
 #define TEXT_MAX 1024
@@ -56,65 +52,6 @@ void triggers_prepare(const struct ctl_config *config)
     functions_resolve();
 }
 
-/* Returns true if it is time to count armed chains again. With more than FEW chains (a file of
- * regions makes thousands) each count visits all of them in all threads, so this allows 100 counts
- * a second: `regtrace ctl status` needs no more. */
-static bool looks_now(unsigned chains)
-{
-    enum { FEW = 256, PAUSE_NS = 10000000 };
-    static _Atomic uint64_t last;
-    uint64_t before = atomic_load_explicit(&last, memory_order_relaxed), now;
-    if (chains <= FEW)
-        return true;
-    now = clock_monotonic_ns();
-    return now - before >= PAUSE_NS && atomic_compare_exchange_strong(&last, &before, now);
-}
-
-/* For `regtrace ctl status`: counts the chains that have an armed alarm in any thread. If this
- * thread has all of them armed, and that is the number known already, the others need not be looked
- * at. */
-void triggers_count_armed(const struct preload_thread *pt)
-{
-    if (recorder_stream.header == NULL)
-        return; /* a forked child that records nothing (yet) */
-    _Atomic uint32_t *known = &recorder_stream.header->status_armed;
-    unsigned chains = ctl_config_chain_count(process.config), c = 0;
-    if (atomic_load_explicit(known, memory_order_relaxed) == chains && pt != NULL)
-        while (c < chains && ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM)
-            c++;
-    if (c < chains && looks_now(chains))
-        ctl_chains_armed(process.shared, known);
-    if (atomic_load_explicit(known, memory_order_relaxed) == 0)
-        probes_rest();
-}
-
-/* REGTRACE_EXIT_ON_STOP: ends the program after its last window, when no chain has an armed alarm
- * on this thread. Other threads do not matter: chains without a tid stay armed in each thread that
- * does not reach them, and perhaps no other thread ever stops a window for all. */
-void triggers_after_hit(struct preload_thread *pt)
-{
-    static _Atomic uint64_t fired_before;
-    if (recorder_stream.header == NULL)
-        return; /* a forked child that records nothing (yet) */
-    uint64_t fired =
-        atomic_load_explicit(&recorder_stream.header->fired_total, memory_order_relaxed);
-    /* A thread always counts after a firing of its own. Another thread may have seen fired_total
-     * grow and counted before this chain moved on: it counted the alarm that has fired as armed. */
-    bool own = pt->fired;
-    pt->fired = false;
-    if (fired != atomic_exchange_explicit(&fired_before, fired, memory_order_relaxed) || own)
-        triggers_count_armed(pt);
-    counting_retire(pt);
-    if (process.options.number[OPT_exit_on_stop] == 0 || recorder_self.recording ||
-        atomic_load(&recorder_stream.header->windows_opened) == 0)
-        return;
-    for (unsigned c = 0; c < ctl_config_chain_count(process.config); c++)
-        if (ctl_thread_armed(pt->automaton, c) != CTL_NO_ALARM)
-            return;
-    process_finish(RT_WINDOW_PROGRAM_END, true);
-    (void)sys_call6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
-}
-
 static void hit(struct preload_thread *pt, const uint16_t *alarms, unsigned n, uintptr_t ip)
 {
     if (n == 0 || pt == NULL || pt->automaton == NULL)
@@ -129,8 +66,7 @@ static bool level_matches(const struct ctl_alarm *a, int level)
     return a->value_kind == CTL_VALUE_LEVEL && (int64_t)a->number == level;
 }
 
-/* Hits the pcontrol alarms for the end of a region, which have the text "end=NAME". */
-static void hit_region_end(struct preload_thread *pt, const char *name, uintptr_t ip)
+void triggers_hit_region_end(struct preload_thread *pt, const char *name, uintptr_t ip)
 {
     static const char end[] = "end=";
     uint16_t match[LIST_MAX];
@@ -144,10 +80,8 @@ static void hit_region_end(struct preload_thread *pt, const char *name, uintptr_
     hit(pt, match, n, ip);
 }
 
-/* Hits all pcontrol alarms that this call matches. text NULL: the call has none, or none that can
- * be read. */
-static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text,
-                         uintptr_t ip)
+void triggers_hit_pcontrol(struct preload_thread *pt, bool has_level, int level, const char *text,
+                           uintptr_t ip)
 {
     uint16_t match[LIST_MAX];
     unsigned n = 0;
@@ -158,73 +92,6 @@ static void hit_pcontrol(struct preload_thread *pt, bool has_level, int level, c
             match[n++] = pcontrols.alarm[i];
     }
     hit(pt, match, n, ip);
-}
-
-/* If the kernel does not answer (a seccomp filter), the pointer counts as readable. */
-static bool page_is_readable(struct preload_thread *pt, uintptr_t page)
-{
-    static _Atomic bool told;
-    uintptr_t none = 0, *known = pt != NULL ? &pt->readable[page % THREAD_READABLE_PAGES] : &none;
-    char byte;
-    if (*known == page + 1)
-        return true;
-    if (sys_read_self(page * TEXT_PAGE, &byte, 1) == -EFAULT) {
-        if (!atomic_exchange(&told, true))
-            log_line(LOG_WARNING, "a named call (regtrace.h) was given a name that is not in "
-                                  "readable memory; such calls are left out");
-        return false;
-    }
-    *known = page + 1;
-    return true;
-}
-
-RT_COLD bool text_look(struct preload_thread *pt, const char *text)
-{
-    uintptr_t at = (uintptr_t)text, last = at + STREAM_STRING_MAX;
-    for (;;) {
-        uintptr_t page = at / TEXT_PAGE, next = (page + 1) * TEXT_PAGE;
-        if (!page_is_readable(pt, page))
-            return false;
-        if (last < next)
-            return true;
-        for (; at != next; at++)
-            if (*(const char *)at == '\0') /* NOLINT: the program's */
-                return true;
-    }
-}
-
-void region_begin(const char *name, uintptr_t ip)
-{
-    struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->in_toolkit || name == NULL)
-        return;
-    struct preload_thread *pt = thread_self();
-    if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
-        return;
-    hit_pcontrol(pt, false, 0, name, ip);
-    uint32_t id = stream_string_id(&recorder_stream, name);
-    bool wanted = recorder_active(t);
-    if (pt->regions.depth < THREAD_REGION_DEPTH)
-        pt->regions.ids[pt->regions.depth] = id;
-    pt->regions.depth++;
-    if (wanted)
-        (void)recorder_emit(t, EV_REGION_BEGIN, id, 0);
-}
-
-void region_end(const char *name, uintptr_t ip)
-{
-    struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->in_toolkit || name == NULL)
-        return;
-    struct preload_thread *pt = thread_self();
-    if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
-        return;
-    bool wanted = recorder_active(t);
-    if (pt->regions.depth > 0)
-        pt->regions.depth--;
-    if (wanted)
-        (void)recorder_emit(t, EV_REGION_END, stream_string_id(&recorder_stream, name), 0);
-    hit_region_end(pt, name, ip);
 }
 
 static void number_text(char text[16], unsigned value)
@@ -290,7 +157,7 @@ void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
     if (before)
         (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
                             EVENT_PUT(EV_MPI_PCONTROL, level, level), id);
-    hit_pcontrol(pt, true, level, has_text && !region_preset ? text : NULL, ip);
+    triggers_hit_pcontrol(pt, true, level, has_text && !region_preset ? text : NULL, ip);
     apply_preset(t, level, has_text ? text : NULL, ip);
     if (!before && recorder_active(t))
         (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
