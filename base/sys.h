@@ -27,8 +27,8 @@ SYS_GENERAL_ONLY long sys_call6(long number, long a, long b, long c, long d, lon
 SYS_GENERAL_ONLY uint64_t sys_block_signals(void);
 SYS_GENERAL_ONLY void sys_restore_signals(uint64_t mask);
 
-/* Sleeps. A handler may call it that has interrupted a system call which is to go on: unlike
- * nanosleep(2) it leaves alone what the kernel has noted for restart_syscall(2). */
+/* Sleeps. Unlike nanosleep(2), leaves what the kernel remembers for restart_syscall(2) as it is. So
+ * a handler may sleep even if the system call that it interrupted must continue. */
 void sys_nap(uint64_t ns);
 
 /* Returns the bit of a signal in the kernel's 64-bit masks. */

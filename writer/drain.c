@@ -175,8 +175,8 @@ static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chu
     uint64_t row = (word >> POSITION_BITS) - 1, have = d->resumed_rows;
     *from = (uint32_t)(word & ((1u << POSITION_BITS) - 1));
     c->skip = have > row ? have - row : 0;
-    /* Rows from `end` on belong to other chunks. An `end` that is not greater than `row` is from an
-     * earlier taking: the file then has nothing of this one. */
+    /* Rows from `end` on belong to other chunks. An `end` that is not above `row` was written for
+     * earlier rows of this chunk: the file has none of these rows yet. */
     uint64_t end = __atomic_load_n(&h->position[1], __ATOMIC_RELAXED);
     uint64_t taken = end > row ? end - row : 0;
     c->skip = c->skip < taken ? c->skip : taken;

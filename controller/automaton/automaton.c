@@ -61,10 +61,10 @@ static int64_t alarm_decrement(struct thread_state *thread, const struct ctl_ala
                          : ctl_left_decrement(&thread->left[alarm->index]);
 }
 
-/* Judges one alarm that this execution matches. `claimed`: this execution has brought its counter
- * to 0. A handler that interrupted us before signals were blocked, or another thread, may have
- * fired the alarm first. The execution then counts again, so that the number of counted executions
- * is right, whichever thread fires. */
+/* Lets one matching alarm count this execution, and fires it if it is due. claimed: the execution
+ * has brought its counter to 0 already. If a handler (before signals were blocked) or another
+ * thread has fired the alarm first, the alarm as it is armed now counts this execution: none is
+ * lost or counted twice, whichever thread fires. */
 static void judge(struct thread_state *thread, const struct ctl_alarm *alarm,
                   const struct ctl_moment *moment, bool claimed)
 {
@@ -97,8 +97,9 @@ void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned coun
             thread->chains[alarm_at(shared, alarms[i])->chain].execution = thread->execution;
     }
     thread_catch_up(thread, moment->icount);
-    /* If another thread moves a chain while we judge, the chain's new alarm may be one that we have
-     * passed. Judge once more then, for the chains that have not counted this execution. */
+    /* Another thread may move a chain during the loop, and its new alarm may stand before the
+     * current index: go through all alarms again until the epoch stays. A chain that has counted
+     * this execution does not count it again. */
     for (uint64_t epoch = head->epoch - 1; epoch != head->epoch; claimed = 0) {
         epoch = head->epoch;
         for (unsigned i = 0; i < count; i++)

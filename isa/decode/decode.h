@@ -206,9 +206,9 @@ void code_add_crossing(struct code *c, uint64_t from, uint64_t to);
 bool code_follow_joins(struct code *c);
 /* Runs code_follow_tables() and code_follow_joins() until neither finds anything new. */
 void code_follow_computed(struct code *c);
-/* Marks the first CODE_PATCHED bytes of each place, except its first byte, that a jump of undecoded
- * code may lead to. Adds to `uses` the operands of such code that name an address where a jump
- * table may begin that leads to one of these bytes. */
+/* Of the first CODE_PATCHED bytes of each place, without its first byte: marks those to which a
+ * jump in undecoded code may lead. Adds to `uses` each operand in undecoded code that may name the
+ * start of a jump table with an entry for such a byte. */
 void code_find_jumps(struct code *c, const struct address_list *places, struct lea_list *uses);
 /* For uses that no sure instruction contains: marks what the words of the table lead to, up to the
  * first word that does not lead to code. */

@@ -261,8 +261,9 @@ static void add_base(struct reach *r, const struct image_segment *s, uint64_t ba
     add_to_spans(r, base);
 }
 
-/* The word at n leads to `to` relative to its own address. Relative to the begin of its table, it
- * leads as much lower as the table begins before n. */
+/* The word at n, as a distance from itself, leads to `to`. As an entry of a table it counts from
+ * the table's start, which may be any earlier word of its row. Adds each start from which the entry
+ * leads to a patched byte. */
 static void note_entry(struct reach *r, const struct reach_search *q, uint64_t n, uint64_t to)
 {
     uint64_t lowest = to - (n - row_of(r, q, n)), base_of = q->s->address + n - to;

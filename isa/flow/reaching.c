@@ -132,8 +132,9 @@ static size_t go_to_joins(struct reaching_search *s, uint64_t at, unsigned reg)
     return n;
 }
 
-/* Returns whether control may arrive at `at` without a known edge: from a caller, or from a jump
- * that has the address from elsewhere. */
+/* Returns whether unknown edges may lead to `at`: it is a function's entry (outside w->range:
+ * unless known branches, `joins`, lead there), or it is named and the function's jumps have unknown
+ * targets. */
 static bool is_open(const struct reaching *w, uint64_t at, bool joins)
 {
     const struct code *c = w->code;

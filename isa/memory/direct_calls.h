@@ -13,7 +13,7 @@
 
 struct direct {
     uint64_t start;
-    bool is;
+    bool is;     /* it may be called directly; direct_settle() clears guesses */
     bool called; /* some function calls it directly */
     /* it is left only by returns, and by jumps to functions among its calls */
     bool returns;
@@ -62,9 +62,10 @@ RT_MUST_CHECK bool direct_guess(struct directs *d, struct direct *x, const struc
                                 uint64_t end);
 /* Returns the index of a listed function. */
 size_t direct_number(const struct directs *d, uint64_t start);
-/* Notes in *x, an entry of the list or another, which functions `f` calls directly and how it is
- * left. `made`: `f` has a copy and all else that it needs. If `f` is analysed, its expressions must
- * be built. Returns false if no memory is left. */
+/* Notes in *x (an entry of the list, or a trial one) the direct calls of `f`, and whether only
+ * returns and direct jumps leave it. made: `f` has a copy and a skeleton; without them nobody may
+ * call it directly. If `f` is analysed, its expressions must be built. Returns false if no memory
+ * is left. */
 RT_MUST_CHECK bool direct_note(struct directs *d, struct direct *x, struct function *f, bool made);
 /* Drops the functions that the notes show not to be called directly. Then sets `called`. */
 void direct_settle(struct directs *d);

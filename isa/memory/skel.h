@@ -253,7 +253,8 @@ struct function {
     bool direct;            /* it is called directly itself, so that callers know rsp ... */
     uint16_t passed;        /* ... and these registers, by number */
     uint16_t passed_itself; /* registers that it passes when it calls itself */
-    /* analysed for a copy: ends where the copy cannot go on, or must ask where to */
+    /* analysed for an instrumented copy: blocks also end where the copy leaves for the function, or
+     * asks a hook for a target */
     bool copied;
     uint8_t plan;  /* enum skel_plan */
     bool late;     /* begins in mid-function, for a thread that has entered it before (late.h) */

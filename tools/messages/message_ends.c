@@ -67,8 +67,9 @@ static uint32_t peer_of(const struct messages *m, uint32_t process, uint32_t com
     return comms_process(m->comms, comm, 0, rank);
 }
 
-/* Returns the communicator, or NO_COMM if it is not known. If the process itself had no number
- * for it, it may be any: nothing is certain from here on. */
+/* Returns the communicator, or NO_COMM if it is not known. If the process had run out of numbers
+ * (COMM_MANY), the call may be on any communicator: from `ns` on no message of this process is
+ * certain. */
 static uint32_t comm_of(struct messages *m, uint32_t process, uint64_t b, int64_t ns)
 {
     uint32_t id = (uint32_t)EV_MPI_ENTER_comm(0, b), side;
@@ -118,8 +119,8 @@ int ends_send(struct messages *m, const struct stream_record *r, int64_t ns, uin
                                       .end_ns = INT64_MAX,
                                       .done_ns = INT64_MAX,
                                       .bytes = bytes};
-        /* A send without a known receiver is stored too: it keeps what this process waits for
-         * known, for other messages. */
+        /* Stores a send even if its receiver is unknown. Otherwise the stretch would not be fully
+         * known (likely_spoil()), and its other messages could not be matched. */
         if (likely_is_open(m->likely, process, r->stream))
             out->likely = likely_add_send(m->likely, process, &s);
         if (out->likely == 0) {

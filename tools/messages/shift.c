@@ -116,9 +116,9 @@ static int64_t there(const struct shift_run *run, int64_t i, int64_t shift)
     return small ? s->end_ns : s->done_ns;
 }
 
-/* Was everything else that the call of this receive waited for there when it began? A thread that
- * has just made a call has a processor. A thread that waits for something else may lose it for
- * long, and the time when the call returns then means nothing. */
+/* Returns true if everything else that the receive's call waited for had arrived when the call
+ * began. Only then does the time of its return tell when this message arrived: a thread that waits
+ * for other things may lose the processor for long. */
 static bool waits_for_it_alone(const struct shift_run *run, const struct shift_place *places,
                                uint32_t receive, int64_t begin)
 {

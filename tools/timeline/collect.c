@@ -30,8 +30,8 @@ struct column {
     uint32_t track_room;
 };
 
-/* The push of the last event. Its value is what the channel shows next. If the channel shows
- * nothing, the value equals the one before. */
+/* A push whose value has not been reported yet. The channel reports its value after the event. If
+ * it reports none, the pushed value equals the one on top. */
 struct push {
     bool waits;
     uint32_t stream, lane;

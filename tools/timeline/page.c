@@ -119,9 +119,9 @@ static bool needs_levels(const struct page *p, const struct track *t)
     return t->items > FEW || !has_items(p, t);
 }
 
-/* Returns the number of bins above which a level is not worth its size. A level must be clearly
- * smaller than the items. If the page lacks the track's items, the limit is the track's part of
- * what a page holds. */
+/* Returns the most bins that a level may have: 70 % of the track's items if the page has these,
+ * since a level must be clearly smaller; else FEW plus the track's share of the items that a page
+ * holds. */
 static uint64_t most_bins(const struct page *p, const struct track *t)
 {
     if (has_items(p, t))

@@ -70,8 +70,8 @@ int old_rows_take(struct old_rows *o, struct drain *d, const struct rt_event *e,
     struct drain_thread nobody = {0};
     bool fired = e->code == EV_FIRED && row >= o->fired_from;
     bool opened = e->code == EV_WINDOW_OPEN && row >= o->windows_from;
-    /* The end of a window that was made anew: no other window is open in the drain and ends in the
-     * old file. */
+    /* This close ends a window whose row was made anew: the drain has no other open window that
+     * ends in the old file. */
     bool closed = e->code == EV_WINDOW_CLOSE && row >= o->windows_from;
     if (!fired && !opened && !closed)
         return 0;

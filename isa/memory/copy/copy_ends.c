@@ -92,8 +92,9 @@ struct end_table {
     size_t beyond;  /* offset of the distance to the last stub, for targets outside the table */
 };
 
-/* Does the same as emit_unless_below() without changing flags; s is rcx. t is below n if neither t
- * nor n - 1 - t has a bit set in its highest byte: no distance is so large. */
+/* As emit_unless_below(), but changes no flags; s is rcx. Adds the highest byte of t to that of
+ * count - 1 - t. The sum is 0 exactly if t is below count, which is far below 2^56. jrcxz then
+ * skips the jump. */
 static size_t put_unless_below(struct emit *e, const struct end_table *j)
 {
     enum { JUMP = 5 };

@@ -185,9 +185,9 @@ static int replay_segment(struct recording *r, struct rt_error *e)
     return sink_failed(r->sink->end(r->sink->context, &s, &sums), e);
 }
 
-/* Sets *there if a segment begins at `at`: the log's segments follow each other. When one has just
- * been closed, it may be unknown for a moment whether another follows; a process that is killed
- * then leaves the log so. */
+/* Sets *there to whether another segment begins at `at`, where the last one ends. While the run is
+ * followed and the head says that a segment is open, that segment may not be visible yet: waits for
+ * it. A process that is killed at this moment leaves the log so. */
 static int find_next(struct recording *r, uint64_t at, bool *there, struct rt_error *e)
 {
     for (;;) {

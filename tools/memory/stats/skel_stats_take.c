@@ -145,14 +145,15 @@ touch_lines(struct stats_lane *l, struct stats_instruction *i, const struct acce
 
 /* --- accesses --------------------------------------------------------------------------------- */
 
-/* The first access of an instruction in a stream has no stride, and its line is not known. Here it
- * gets the stride of the present run, and the run is shortened by it in advance. */
+/* Prepares for the first access of an instruction in a stream, which has no stride and no known
+ * line. Sets the last address so that take() finds the stride of the present run, and takes 1 off
+ * the run, because take() adds 1. */
 static void come_first(struct stats_lane *l, struct stats_instruction *i, uint64_t address)
 {
     i->stream = l->stream_count;
     i->line = NO_LINE;
     i->address = address - (uint64_t)i->stride;
-    i->run--; /* take() adds 1 for this access, which has no stride */
+    i->run--;
 }
 
 static inline __attribute__((always_inline)) bool
