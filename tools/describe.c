@@ -97,7 +97,7 @@ static void describe_fired_row(struct described *d, const struct rt_fired *fired
         add_int(d, "skid", fired->actual - fired->requested);
 }
 
-enum kind {
+enum shown_as {
     UNSIGNED,
     UNSIGNED_OR_NONE, /* 0 is not shown */
     SIGNED,
@@ -118,11 +118,11 @@ enum kind {
 
 /* The fields of event_fields.def. The rows of all MPI functions have these codes. */
 enum { EV_MPI_ENTER = EVENT_MPI_ENTER(0), EV_MPI_LEAVE = EVENT_MPI_LEAVE(0) };
-static const struct place {
+static const struct field_place {
     uint32_t code;
     bool b; /* in the word b, not a */
     uint8_t first, bits;
-    enum kind kind;
+    enum shown_as kind;
     const char *key;
 } places[] = {
 #define FIELD(event, word, field, first, bits, kind)                                               \
@@ -133,7 +133,7 @@ static const struct place {
 #undef MORE
 };
 
-static void add_number(struct described *d, const struct place *p, uint64_t v)
+static void add_number(struct described *d, const struct field_place *p, uint64_t v)
 {
     int64_t number = (int64_t)(v << (64 - p->bits)) >> (64 - p->bits);
     switch (p->kind) {
@@ -157,7 +157,7 @@ static void add_number(struct described *d, const struct place *p, uint64_t v)
     }
 }
 
-static void add_field(struct described *d, const struct rt_rank *rank, const struct place *p,
+static void add_field(struct described *d, const struct rt_rank *rank, const struct field_place *p,
                       uint64_t v)
 {
     switch (p->kind) {
@@ -181,7 +181,7 @@ static bool add_fields(struct described *d, const struct rt_rank *rank, uint32_t
                        const struct rt_event *ev)
 {
     bool any = false;
-    for (const struct place *p = places; p < places + sizeof places / sizeof *places; p++) {
+    for (const struct field_place *p = places; p < places + sizeof places / sizeof *places; p++) {
         if (p->code != code)
             continue;
         add_field(d, rank, p, (p->b ? ev->b : ev->a) >> p->first & EVENT_MASK(p->bits));

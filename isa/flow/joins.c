@@ -153,7 +153,7 @@ static bool follow_sum(struct code *c, struct jump *j, const struct reaching *w,
     return j->found;
 }
 
-enum kind { OTHER, FOLLOWED, DOUBTFUL };
+enum source_kind { OTHER, FOLLOWED, DOUBTFUL };
 
 /* Follows a load of a whole address. Words of constant memory are all that it can load from
  * there. */
@@ -164,8 +164,8 @@ static bool follow_words(struct code *c, struct jump *j, const struct instructio
            follow_labels(c, j);
 }
 
-static enum kind follow_source(struct code *c, struct jump *j, const struct reaching *w,
-                               const struct instruction *i)
+static enum source_kind follow_source(struct code *c, struct jump *j, const struct reaching *w,
+                                      const struct instruction *i)
 {
     bool computes = false, followed = false;
     uint64_t address = constant_of(i);
@@ -190,7 +190,8 @@ static bool follow_all(struct code *c, struct jump *j, const struct reaching *w)
     size_t followed = 0, doubtful = 0;
     bool complete = reaching_sources(w, j->i->at, form_rm(&j->i->form), &sources);
     for (size_t k = 0; k < sources.count; k++) {
-        enum kind kind = code_decode(c, sources.at[k], &i) ? follow_source(c, j, w, &i) : OTHER;
+        enum source_kind kind =
+            code_decode(c, sources.at[k], &i) ? follow_source(c, j, w, &i) : OTHER;
         complete = complete && kind != OTHER;
         followed += kind == FOLLOWED;
         doubtful += kind == DOUBTFUL;

@@ -74,7 +74,7 @@ def main():
     show("C files that share a name", sum(n for n in names.values() if n > 1))
     tags = collections.defaultdict(set)
     for name in ours:
-        for tag in re.findall(r"^(?:typedef )?struct (\w+) \{", text(name), re.M):
+        for tag in re.findall(r"\bstruct\s+(\w+)\s*\{", text(name)):
             tags[tag].add(name)
     show("distinct struct names outside t", len(tags))
     show("struct names with more than one definition", sum(len(at) > 1 for at in tags.values()))

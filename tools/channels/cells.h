@@ -41,7 +41,7 @@ struct emu {
     struct processor *processors;
     struct cell *cells; /* of threads, then of processors */
     bool *awake;        /* by channel: it has something to report */
-    struct place {
+    struct dirty_cell {
         struct cell *cell;
         uint32_t row, channel;
     } * dirty;

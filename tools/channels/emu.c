@@ -19,7 +19,7 @@ static inline struct cell *cell_of(const struct emu *m, uint32_t row, uint32_t c
 static inline void touch_cell(struct emu *m, struct cell *c, uint32_t row, uint32_t channel)
 {
     if (!c->dirty)
-        m->dirty[m->dirty_count++] = (struct place){c, row, channel};
+        m->dirty[m->dirty_count++] = (struct dirty_cell){c, row, channel};
     c->dirty = true;
 }
 
@@ -132,7 +132,7 @@ static int64_t event_of(const struct emu *m, uint32_t row, uint32_t channel)
 }
 
 /* Reports a cell if its value has changed. Returns whether its channel is punctual. */
-static inline bool tell(struct emu *m, const struct place *p, int64_t time)
+static inline bool tell(struct emu *m, const struct dirty_cell *p, int64_t time)
 {
     const struct emu_channel *ch = &m->channels[p->channel];
     struct cell *c = p->cell;

@@ -17,7 +17,7 @@
 enum { AHEAD = 64, PIECE = 1 << 18 }; /* recordings started before their turn; bytes of a read */
 
 /* One recording, at its position in the order. */
-struct place {
+struct ordered_recording {
     struct skel_player player;
     bool started, ended;
     int status;       /* once ended: enum accesses_exit */
@@ -31,7 +31,7 @@ struct place {
 
 struct ordered {
     struct skel_folder *folder;
-    struct place *places;
+    struct ordered_recording *recordings;
     size_t current, next; /* index whose turn it is; index to start next */
     size_t running, jobs;
     uint64_t spooled; /* bytes in all spools */
@@ -61,9 +61,10 @@ static int make_spool(const struct ordered *o)
     return fd;
 }
 
-/* Appends the first n bytes of o->piece to the place's spool. If the disk is full, holds the rest
+/* Appends the first n bytes of o->piece to the recording's spool. If the disk is full, holds the
+ * rest
  * in memory. Returns false if there is no memory. */
-static bool keep(struct ordered *o, struct place *p, size_t n)
+static bool keep(struct ordered *o, struct ordered_recording *p, size_t n)
 {
     if (p->spool < 0)
         p->spool = make_spool(o);
@@ -85,8 +86,8 @@ static bool keep(struct ordered *o, struct place *p, size_t n)
     return p->held != NULL;
 }
 
-/* Writes the place's spooled output to standard output, as its turn has come. */
-static int put_kept(struct ordered *o, struct place *p)
+/* Writes the recording's spooled output to standard output, as its turn has come. */
+static int put_kept(struct ordered *o, struct ordered_recording *p)
 {
     int status = ACCESSES_DONE;
     for (uint64_t at = 0; at < p->spooled && status == ACCESSES_DONE;) {
@@ -117,7 +118,7 @@ static void start_more(struct ordered *o)
 {
     while (o->running < o->jobs && o->next < o->folder->count &&
            (o->next == o->current || (o->spooled < SPOOLED_MOST && o->next - o->current < AHEAD))) {
-        struct place *p = &o->places[o->next];
+        struct ordered_recording *p = &o->recordings[o->next];
         const struct skel_play how = {.folder = o->folder,
                                       .recording = o->folder->list[o->next],
                                       .format = o->folder->wishes->format,
@@ -132,7 +133,7 @@ static void start_more(struct ordered *o)
 
 static void end(struct ordered *o, size_t i)
 {
-    struct place *p = &o->places[i];
+    struct ordered_recording *p = &o->recordings[i];
     p->status = skel_player_wait(&p->player, o->folder->list[i]);
     p->ended = true;
     o->running--;
@@ -141,7 +142,7 @@ static void end(struct ordered *o, size_t i)
 /* Reads output of place i, or notes that its process has ended. */
 static int take(struct ordered *o, size_t i)
 {
-    struct place *p = &o->places[i];
+    struct ordered_recording *p = &o->recordings[i];
     ssize_t n = p->player.out >= 0 ? read(p->player.out, o->piece, PIECE) : 0;
     if (n < 0 && errno == EINTR)
         return ACCESSES_DONE;
@@ -157,7 +158,7 @@ static int take(struct ordered *o, size_t i)
 
 static bool may_read(const struct ordered *o, size_t i)
 {
-    const struct place *p = &o->places[i];
+    const struct ordered_recording *p = &o->recordings[i];
     return i == o->current || (p->held == NULL && o->spooled < SPOOLED_MOST);
 }
 
@@ -166,7 +167,7 @@ static int wait_for_some(struct ordered *o)
     struct pollfd list[AHEAD + 1];
     size_t whose[AHEAD + 1], n = 0;
     for (size_t i = o->current; i < o->next; i++) {
-        const struct place *p = &o->places[i];
+        const struct ordered_recording *p = &o->recordings[i];
         if (p->ended || !may_read(o, i))
             continue;
         whose[n] = i;
@@ -182,12 +183,12 @@ static int wait_for_some(struct ordered *o)
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-/* Advances `current` over all places that have ended. */
+/* Advances `current` over all recordings that have ended. */
 static int go_on(struct ordered *o)
 {
     int status = ACCESSES_DONE;
     while (status == ACCESSES_DONE && o->current < o->next) {
-        struct place *p = &o->places[o->current];
+        struct ordered_recording *p = &o->recordings[o->current];
         status = put_kept(o, p);
         if (status != ACCESSES_DONE || !p->ended)
             break;
@@ -202,27 +203,27 @@ static int go_on(struct ordered *o)
 static void stop(struct ordered *o)
 {
     for (size_t i = o->current; i < o->next; i++) {
-        if (o->places[i].started && !o->places[i].ended)
-            skel_player_stop(&o->places[i].player);
-        if (o->places[i].spool >= 0)
-            (void)close(o->places[i].spool);
-        free(o->places[i].held);
+        if (o->recordings[i].started && !o->recordings[i].ended)
+            skel_player_stop(&o->recordings[i].player);
+        if (o->recordings[i].spool >= 0)
+            (void)close(o->recordings[i].spool);
+        free(o->recordings[i].held);
     }
 }
 
 int skel_ordered(struct skel_folder *f)
 {
     struct ordered *o = calloc(1, sizeof *o);
-    struct place *places = calloc(f->count, sizeof *places);
-    int status = o != NULL && places != NULL ? ACCESSES_DONE : ACCESSES_FAILED;
+    struct ordered_recording *recordings = calloc(f->count, sizeof *recordings);
+    int status = o != NULL && recordings != NULL ? ACCESSES_DONE : ACCESSES_FAILED;
     if (status != ACCESSES_DONE) {
         message_error("skel", "there is no memory left");
     } else {
         o->folder = f;
-        o->places = places;
+        o->recordings = recordings;
         o->jobs = skel_jobs(f->wishes, AHEAD);
         for (size_t i = 0; i < f->count; i++)
-            places[i].spool = -1;
+            recordings[i].spool = -1;
         while (status == ACCESSES_DONE && o->current < f->count) {
             start_more(o);
             status = go_on(o);
@@ -233,7 +234,7 @@ int skel_ordered(struct skel_folder *f)
         if (status == ACCESSES_DONE && o->failed)
             status = ACCESSES_FAILED;
     }
-    free(places);
+    free(recordings);
     free(o);
     return status;
 }

@@ -5,22 +5,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static struct entry **bucket(struct handles *p, uint64_t handle)
+static struct handle_entry **bucket(struct handles *p, uint64_t handle)
 {
     return &p->buckets[(handle * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
 }
 
-struct entry **find_entry(struct handles *p, int kind, uint64_t handle, int64_t ns)
+struct handle_entry **handles_find(struct handles *p, int kind, uint64_t handle, int64_t ns)
 {
-    struct entry **at = bucket(p, handle);
+    struct handle_entry **at = bucket(p, handle);
     while (*at != NULL && ((*at)->handle != handle || (int)(*at)->kind != kind || (*at)->ns > ns))
         at = &(*at)->next;
     return *at != NULL ? at : NULL;
 }
 
-int add_entry(struct handles *p, const struct entry *what, struct rt_error *e)
+int handles_add(struct handles *p, const struct handle_entry *what, struct rt_error *e)
 {
-    struct entry *x = malloc(sizeof *x), **at = bucket(p, what->handle);
+    struct handle_entry *x = malloc(sizeof *x), **at = bucket(p, what->handle);
     if (x == NULL) {
         rt_error_set(e, "no memory");
         return -ENOMEM;
@@ -31,9 +31,9 @@ int add_entry(struct handles *p, const struct entry *what, struct rt_error *e)
     return 0;
 }
 
-struct entry take_entry(struct entry **at)
+struct handle_entry handles_take(struct handle_entry **at)
 {
-    struct entry *x = *at, copy = *x;
+    struct handle_entry *x = *at, copy = *x;
     *at = x->next;
     free(x);
     return copy;
@@ -43,16 +43,17 @@ void handles_free(struct handles *p)
 {
     for (int i = 0; i < 256; i++)
         while (p->buckets[i] != NULL)
-            (void)take_entry(&p->buckets[i]);
+            (void)handles_take(&p->buckets[i]);
 }
 
-void handles_forget(struct handles *p, bool (*which)(const void *context, const struct entry *x),
+void handles_forget(struct handles *p,
+                    bool (*which)(const void *context, const struct handle_entry *x),
                     const void *context)
 {
     for (int i = 0; i < 256; i++)
-        for (struct entry **at = &p->buckets[i]; *at != NULL;)
+        for (struct handle_entry **at = &p->buckets[i]; *at != NULL;)
             if (which(context, *at))
-                (void)take_entry(at);
+                (void)handles_take(at);
             else
                 at = &(*at)->next;
 }

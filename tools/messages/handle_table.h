@@ -13,8 +13,8 @@ struct posted;
 
 /* By `kind`: an active request, the parameters of a persistent one, or the message of a matched
  * probe. */
-struct entry {
-    struct entry *next;
+struct handle_entry {
+    struct handle_entry *next;
     enum { ACTIVE, PARAMETERS, MESSAGE } kind;
     uint64_t handle;
     int64_t ns; /* time at which it was created */
@@ -27,19 +27,21 @@ struct entry {
 };
 
 struct handles {
-    struct entry *buckets[256]; /* newest entries of a handle first */
+    struct handle_entry *buckets[256]; /* newest entries of a handle first */
 };
 
 /* Finds the entry that a call which began at `ns` refers to: the newest one of that kind and handle
  * that existed then. Returns the pointer that links to it, or NULL if there is none. Newer entries
  * may exist: a library may give a handle to its next request before an event shows that the wait
  * for the previous request has ended. */
-struct entry **find_entry(struct handles *p, int kind, uint64_t handle, int64_t ns);
-RT_MUST_CHECK int add_entry(struct handles *p, const struct entry *what, struct rt_error *e);
+struct handle_entry **handles_find(struct handles *p, int kind, uint64_t handle, int64_t ns);
+RT_MUST_CHECK int handles_add(struct handles *p, const struct handle_entry *what,
+                              struct rt_error *e);
 /* Removes an entry and returns a copy of it. */
-struct entry take_entry(struct entry **at);
+struct handle_entry handles_take(struct handle_entry **at);
 /* Removes all entries for which `which` returns true. */
-void handles_forget(struct handles *p, bool (*which)(const void *context, const struct entry *x),
+void handles_forget(struct handles *p,
+                    bool (*which)(const void *context, const struct handle_entry *x),
                     const void *context);
 void handles_free(struct handles *p);
 

@@ -262,7 +262,7 @@ int ends_never(struct messages *m, uint32_t process, struct posted *p, int64_t n
 
 /* Must the entry go when its window ends? Completions after the window are not known, nor which
  * handles the library reuses. */
-static bool is_of_window(const void *context, const struct entry *x)
+static bool is_of_window(const void *context, const struct handle_entry *x)
 {
     const bool *partly = context;
     return x->likely != 0 || (x->posted != NULL && x->posted->windowed) ||

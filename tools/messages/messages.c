@@ -73,15 +73,15 @@ static int enter(struct messages *m, const struct stream_record *r, struct messa
 static int release(struct messages *m, uint32_t process, uint64_t request, int64_t ns)
 {
     struct message_process *p = &m->processes[process];
-    struct entry **at = find_entry(&p->handles, ACTIVE, request, ns);
+    struct handle_entry **at = handles_find(&p->handles, ACTIVE, request, ns);
     if (at != NULL) { /* a receive stays open: what it got is never known */
-        struct entry x = take_entry(at);
+        struct handle_entry x = handles_take(at);
         if (x.sent != NULL) /* the end of a send in a window is never known */
             queues_settle(m->queues, x.sent, false);
     }
-    at = find_entry(&p->handles, PARAMETERS, request, ns);
+    at = handles_find(&p->handles, PARAMETERS, request, ns);
     if (at != NULL)
-        (void)take_entry(at);
+        (void)handles_take(at);
     return 0;
 }
 
@@ -99,15 +99,15 @@ static int leave_request(struct messages *m, const struct stream_record *r, stru
         ends_over(m, process, f->sent, r->ns);
         return (does & TAKES) == 0 ? ends_never(m, process, posted, r->ns, e) : 0;
     }
-    struct entry x = {.kind = (does & PROBES) != 0 ? MESSAGE : ACTIVE,
-                      .handle = handle,
-                      .ns = r->ns,
-                      .sent = f->sent.sent,
-                      .likely = f->sent.likely,
-                      .slow = (does & SENDS) != 0 && is_slow(does, f->b),
-                      .posted = posted};
+    struct handle_entry x = {.kind = (does & PROBES) != 0 ? MESSAGE : ACTIVE,
+                             .handle = handle,
+                             .ns = r->ns,
+                             .sent = f->sent.sent,
+                             .likely = f->sent.likely,
+                             .slow = (does & SENDS) != 0 && is_slow(does, f->b),
+                             .posted = posted};
     bool known = x.sent != NULL || x.likely != 0 || posted != NULL;
-    int rc = handle != 0 && known ? add_entry(&m->processes[process].handles, &x, e) : 0;
+    int rc = handle != 0 && known ? handles_add(&m->processes[process].handles, &x, e) : 0;
     ends_over(m, process, f->sent, r->ns);
     return rc;
 }
@@ -127,23 +127,24 @@ static int leave(struct messages *m, const struct stream_record *r, struct messa
     t->came_up = (does & INITS) != 0 && !cut;
     t->matched = NULL;
     if ((does & PERSISTENT) != 0 && r->event.a != 0 && f->looked) {
-        struct entry **old =
-            find_entry(&m->processes[process].handles, PARAMETERS, r->event.a, r->ns);
+        struct handle_entry **old =
+            handles_find(&m->processes[process].handles, PARAMETERS, r->event.a, r->ns);
         if (old != NULL)
-            (void)take_entry(old);
-        return add_entry(&m->processes[process].handles,
-                         &(struct entry){.kind = PARAMETERS,
-                                         .handle = r->event.a,
-                                         .ns = r->ns,
-                                         .does = does,
-                                         .a = f->a,
-                                         .b = f->b},
-                         e);
+            (void)handles_take(old);
+        return handles_add(&m->processes[process].handles,
+                           &(struct handle_entry){.kind = PARAMETERS,
+                                                  .handle = r->event.a,
+                                                  .ns = r->ns,
+                                                  .does = does,
+                                                  .a = f->a,
+                                                  .b = f->b},
+                           e);
     }
     if ((does & (REQUEST | PROBES)) != 0)
         return leave_request(m, r, f, does, e);
     if ((does & CANCELS) != 0) {
-        struct entry **at = find_entry(&m->processes[process].handles, ACTIVE, r->event.a, f->ns);
+        struct handle_entry **at =
+            handles_find(&m->processes[process].handles, ACTIVE, r->event.a, f->ns);
         if (at != NULL && (*at)->sent != NULL)
             (*at)->sent->cancelling = true;
         struct likely_send *s = at != NULL ? likely_sent(m->likely, process, (*at)->likely) : NULL;
@@ -170,12 +171,12 @@ static int started(struct messages *m, const struct stream_record *r,
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
     struct message_process *p = &m->processes[process];
-    struct entry **at = find_entry(&p->handles, PARAMETERS, r->event.a, r->ns);
+    struct handle_entry **at = handles_find(&p->handles, PARAMETERS, r->event.a, r->ns);
     if (at == NULL) {
         likely_spoil(m->likely, process); /* it may be a send or a receive */
         return 0;
     }
-    struct entry x = {.kind = ACTIVE, .handle = r->event.a, .ns = r->ns};
+    struct handle_entry x = {.kind = ACTIVE, .handle = r->event.a, .ns = r->ns};
     struct kept_send sent = {NULL, 0};
     const unsigned does = (*at)->does;
     const uint64_t a = (*at)->a, b = (*at)->b;
@@ -189,7 +190,7 @@ static int started(struct messages *m, const struct stream_record *r,
     if (x.posted != NULL)
         x.posted->end_ns = r->ns;
     return rc == 0 && (x.sent != NULL || x.likely != 0 || x.posted != NULL)
-               ? add_entry(&p->handles, &x, e)
+               ? handles_add(&p->handles, &x, e)
                : rc;
 }
 
@@ -212,12 +213,12 @@ static int completed(struct messages *m, const struct stream_record *r, struct m
             f->posted = NULL;
         }
     } else {
-        struct entry **at = find_entry(&p->handles, ACTIVE, r->event.a, begin_of(t, r));
+        struct handle_entry **at = handles_find(&p->handles, ACTIVE, r->event.a, begin_of(t, r));
         if (at == NULL || cut) {
             likely_unclear(m->likely, process, wait);
             return 0;
         }
-        struct entry x = take_entry(at);
+        struct handle_entry x = handles_take(at);
         posted = x.posted;
         ends_settle(m, process, (struct kept_send){x.sent, x.likely}, r->ns, false);
         if (x.slow)
@@ -247,11 +248,11 @@ static int cancelled(struct messages *m, const struct stream_record *r,
                      const struct message_thread *t, struct rt_error *e)
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
-    struct entry **at =
-        find_entry(&m->processes[process].handles, ACTIVE, r->event.a, begin_of(t, r));
+    struct handle_entry **at =
+        handles_find(&m->processes[process].handles, ACTIVE, r->event.a, begin_of(t, r));
     if (at == NULL)
         return 0;
-    struct entry x = take_entry(at);
+    struct handle_entry x = handles_take(at);
     ends_settle(m, process, (struct kept_send){x.sent, x.likely}, r->ns, true);
     return ends_never(m, process, x.posted, r->ns, e);
 }
@@ -289,10 +290,10 @@ static void take_message(struct messages *m, const struct stream_record *r,
                          struct message_thread *t)
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
-    struct entry **at =
-        find_entry(&m->processes[process].handles, MESSAGE, r->event.a, begin_of(t, r));
+    struct handle_entry **at =
+        handles_find(&m->processes[process].handles, MESSAGE, r->event.a, begin_of(t, r));
     if (at != NULL && t->depth > 0)
-        t->frames[t->depth - 1].posted = take_entry(at).posted;
+        t->frames[t->depth - 1].posted = handles_take(at).posted;
 }
 
 int messages_take(struct messages *m, const struct stream_record *r, struct rt_error *e)

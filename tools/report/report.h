@@ -239,7 +239,7 @@ void report_print_json(FILE *out, const struct report *r, const struct report_es
 struct function_stack {
     int32_t thread;
     bool gap; /* events were dropped: a leave may come whose enter is lost */
-    struct open_function {
+    struct entered_function {
         uint32_t item;
         uint64_t clock, within; /* within: ticks in the functions that it called */
     } * open;

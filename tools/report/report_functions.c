@@ -50,11 +50,11 @@ static int take_enter(struct report_rank *k, struct function_stack *s, const str
     s->active = active;
     if (rc != 0)
         return rc;
-    struct open_function *open = array_grown(s->open, s->depth, &s->room, sizeof *open);
+    struct entered_function *open = array_grown(s->open, s->depth, &s->room, sizeof *open);
     if (open == NULL)
         return -ENOMEM;
     s->open = open;
-    s->open[s->depth++] = (struct open_function){.item = item, .clock = ev->clock};
+    s->open[s->depth++] = (struct entered_function){.item = item, .clock = ev->clock};
     s->active[item]++;
     k->program_functions[item].calls++;
     k->program_functions[item].cut += (ev->flags & EVENT_FLAG_CUT) != 0;
@@ -79,7 +79,7 @@ static void take_leave(struct report_rank *k, struct function_stack *s, const st
     }
     k->program_unmatched += s->depth - depth;
     forget(s, depth);
-    const struct open_function *o = &s->open[depth - 1];
+    const struct entered_function *o = &s->open[depth - 1];
     uint64_t ticks = ev->clock > o->clock ? ev->clock - o->clock : 0;
     uint64_t self = ticks > o->within ? ticks - o->within : 0;
     struct report_function *f = &k->program_functions[item];
