@@ -168,8 +168,9 @@ enum argument_kind arguments_next(struct arguments *a)
     return ARGUMENT_WORD;
 }
 
-bool arguments_one_folder(struct arguments *a, int (*take)(void *wishes, const struct arguments *a),
-                          void *wishes, const char *usage, const char **path, int *code)
+bool arguments_one_folder(struct arguments *a,
+                          int (*take)(void *options, const struct arguments *a), void *options,
+                          const char *usage, const char **path, int *code)
 {
     const char *name = a->command->name;
     *path = NULL;
@@ -178,7 +179,7 @@ bool arguments_one_folder(struct arguments *a, int (*take)(void *wishes, const s
         if (kind == ARGUMENT_DONE)
             *code = TOOL_OK;
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG ||
-            (kind == ARGUMENT_OPTION && take(wishes, a) != TOOL_OK))
+            (kind == ARGUMENT_OPTION && take(options, a) != TOOL_OK))
             return false;
         if (kind != ARGUMENT_WORD)
             continue;

@@ -14,7 +14,7 @@
 
 #define BLOCK_ROWS 65536
 
-struct dump_wishes {
+struct dump_options {
     const char *path, *code;
     bool json;
     bool has_thread;
@@ -40,33 +40,33 @@ struct dump_kept {
     size_t count, room;
 };
 
-static int take_option(void *wishes, const struct arguments *a)
+static int take_option(void *options, const struct arguments *a)
 {
-    struct dump_wishes *w = wishes;
+    struct dump_options *o = options;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "json") == 0) {
-        w->json = true;
+        o->json = true;
     } else if (strcmp(name, "rank") == 0) {
-        if (rank_list_parse(&w->ranks, a->value, &e) != 0) {
+        if (rank_list_parse(&o->ranks, a->value, &e) != 0) {
             message_error("dump", "-rank: %s", e.text);
             return TOOL_USAGE;
         }
     } else if (strcmp(name, "thread") == 0) {
-        w->has_thread = true;
-        if (argument_number(a->value, 0, INT32_MAX, &w->thread) != 0) {
+        o->has_thread = true;
+        if (argument_number(a->value, 0, INT32_MAX, &o->thread) != 0) {
             message_error("dump", "-thread is \"%s\": the number of a thread is legal, from 0",
                           a->value);
             return TOOL_USAGE;
         }
     } else if (strcmp(name, "window") == 0) {
-        if (window_span_parse(&w->windows, a->value, &e) != 0) {
+        if (window_span_parse(&o->windows, a->value, &e) != 0) {
             message_error("dump", "-window: %s", e.text);
             return TOOL_USAGE;
         }
     } else if (strcmp(name, "code") == 0) {
-        w->code = a->value;
-    } else if (argument_number(a->value, 0, 86400, &w->wait) != 0) {
+        o->code = a->value;
+    } else if (argument_number(a->value, 0, 86400, &o->wait) != 0) {
         message_error("dump", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
         return TOOL_USAGE;
     }
@@ -75,28 +75,28 @@ static int take_option(void *wishes, const struct arguments *a)
 
 /* Matches the shell pattern against the event's name, or against its code: two letters and two
  * hexadecimal digits. */
-static bool code_matches(const struct dump_wishes *w, const struct rt_rank *rank, uint32_t code)
+static bool code_matches(const struct dump_options *o, const struct rt_rank *rank, uint32_t code)
 {
-    if (w->code == NULL)
+    if (o->code == NULL)
         return true;
     char letters[8];
     (void)snprintf(letters, sizeof letters, "%c%c%02x", EVENT_MODEL(code), EVENT_CATEGORY(code),
                    EVENT_VALUE(code));
-    return fnmatch(w->code, rt_rank_function(rank, code, NULL), 0) == 0 ||
-           fnmatch(w->code, letters, 0) == 0;
+    return fnmatch(o->code, rt_rank_function(rank, code, NULL), 0) == 0 ||
+           fnmatch(o->code, letters, 0) == 0;
 }
 
-static bool is_wanted(const struct dump_wishes *w, const struct rt_rank *rank,
+static bool is_wanted(const struct dump_options *o, const struct rt_rank *rank,
                       const struct rt_event *ev)
 {
-    if (w->has_thread && ev->thread != (int32_t)w->thread)
+    if (o->has_thread && ev->thread != (int32_t)o->thread)
         return false;
-    if (!window_span_has(&w->windows, ev->window))
+    if (!window_span_has(&o->windows, ev->window))
         return false;
-    return code_matches(w, rank, ev->code);
+    return code_matches(o, rank, ev->code);
 }
 
-static int keep_events(struct dump_kept *k, const struct dump_wishes *w, struct rt_rank *rank,
+static int keep_events(struct dump_kept *k, const struct dump_options *o, struct rt_rank *rank,
                        struct rt_error *e)
 {
     struct rt_event *block = calloc(BLOCK_ROWS, sizeof *block);
@@ -119,7 +119,7 @@ static int keep_events(struct dump_kept *k, const struct dump_wishes *w, struct 
             k->room = room;
         }
         for (size_t i = 0; rc == 0 && i < got; i++)
-            if (is_wanted(w, rank, &block[i]))
+            if (is_wanted(o, rank, &block[i]))
                 k->rows[k->count++] = (struct kept_event){block[i], row + i};
         progress_update(&p, row, rt_rank_info(rank)->event_count);
     }
@@ -292,8 +292,8 @@ static void print_json(const struct showing *s, const struct kept_event *k, int6
 
 static uint64_t printed; /* events */
 
-static int dump_rank(const struct dump_wishes *w, struct addresses *addresses, struct rt_rank *rank,
-                     int64_t origin, struct rt_error *e)
+static int dump_rank(const struct dump_options *o, struct addresses *addresses,
+                     struct rt_rank *rank, int64_t origin, struct rt_error *e)
 {
     struct dump_kept k = {0};
     struct showing s = {rank, addresses, NULL};
@@ -303,7 +303,7 @@ static int dump_rank(const struct dump_wishes *w, struct addresses *addresses, s
     if (rc != 0)
         rt_error_set(e, "no memory");
     else
-        rc = keep_events(&k, w, rank, e);
+        rc = keep_events(&k, o, rank, e);
     struct dump_order *order = rc == 0 ? calloc(k.count + 1, sizeof *order) : NULL;
     if (rc == 0 && order == NULL) {
         rc = -ENOMEM;
@@ -317,7 +317,7 @@ static int dump_rank(const struct dump_wishes *w, struct addresses *addresses, s
         const struct kept_event *one = &k.rows[order[i].index];
         int64_t ns = rt_rank_ns(rank, one->event.clock) - origin;
         printed++;
-        if (w->json)
+        if (o->json)
             print_json(&s, one, ns);
         else
             print_text(&s, one, ns);
@@ -351,7 +351,7 @@ int64_t tool_run_origin(const struct rt_run *run, size_t *unread, struct rt_erro
     return origin != INT64_MAX ? origin : 0;
 }
 
-static int dump_run(const struct dump_wishes *w, const struct rt_run *run)
+static int dump_run(const struct dump_options *o, const struct rt_run *run)
 {
     struct rt_error why = {{0}};
     size_t unread;
@@ -359,16 +359,16 @@ static int dump_run(const struct dump_wishes *w, const struct rt_run *run)
     struct addresses addresses = {0};
     int code = TOOL_OK;
     bool any = false;
-    if (!w->json)
+    if (!o->json)
         (void)printf("#%15s %5s %4s %5s  %-24s %s\n", "seconds", "rank", "thr", "win", "event",
                      "what");
     for (size_t i = 0; i < rt_run_count(run) && ferror(stdout) == 0; i++) {
         struct rt_rank *rank = NULL;
         struct rt_error e = {{0}};
         int rc = rt_rank_open(&rank, run, i, &e);
-        if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank)) {
+        if (rc == 0 && rank_list_has(&o->ranks, rt_rank_info(rank)->rank)) {
             any = true;
-            rc = dump_rank(w, &addresses, rank, origin, &e);
+            rc = dump_rank(o, &addresses, rank, origin, &e);
         }
         if (rc != 0) {
             message_error("dump", "%s: %s", rt_run_file(run, i), e.text);
@@ -387,10 +387,10 @@ static int dump_run(const struct dump_wishes *w, const struct rt_run *run)
         message_error("dump", "the times begin at another moment: %s", why.text);
         code = TOOL_FAILURE;
     } else if (!any && code == TOOL_OK) {
-        message_error("dump", "none of the ranks asked for (-rank) is in %s", w->path);
+        message_error("dump", "none of the ranks asked for (-rank) is in %s", o->path);
         code = TOOL_FAILURE;
     } else if (printed == 0 && code == TOOL_OK) {
-        message_warning("dump", "no event of %s matches", w->path);
+        message_warning("dump", "no event of %s matches", o->path);
     }
     return code;
 }
@@ -398,14 +398,14 @@ static int dump_run(const struct dump_wishes *w, const struct rt_run *run)
 static int dump_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_dump, .count = argc, .words = argv, .next = 1};
-    struct dump_wishes w = {.wait = 30};
+    struct dump_options o = {.wait = 30};
     int code;
-    if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.path, &code))
+    if (!arguments_one_folder(&a, take_option, &o, "DIR", &o.path, &code))
         return code;
-    struct rt_run *run = tool_open_run("dump", w.path, w.wait);
+    struct rt_run *run = tool_open_run("dump", o.path, o.wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    code = dump_run(&w, run);
+    code = dump_run(&o, run);
     rt_run_close(run);
     return output_finish("dump", code);
 }

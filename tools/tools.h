@@ -78,8 +78,9 @@ enum argument_kind arguments_next(struct arguments *a);
  * own options; take() returns TOOL_OK, or prints a message and returns TOOL_USAGE. It may be NULL
  * if the command has no options. Returns true with the folder in *path, or false with the exit code
  * in *code. `usage`: arguments that the message shows if no folder is given. */
-bool arguments_one_folder(struct arguments *a, int (*take)(void *wishes, const struct arguments *a),
-                          void *wishes, const char *usage, const char **path, int *code);
+bool arguments_one_folder(struct arguments *a,
+                          int (*take)(void *options, const struct arguments *a), void *options,
+                          const char *usage, const char **path, int *code);
 
 /* Returns true if the option takes no value: its presence means 1. */
 bool option_row_is_switch(const struct option_row *row);

@@ -177,7 +177,7 @@ int main(int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     struct job j = {0};
     FILE *given = open_memstream(&j.options, &j.option_bytes);
-    struct play play = {.wishes = {.last = INT64_MAX}};
+    struct play play = {.options = {.last = INT64_MAX}};
     int o;
     if (given == NULL)
         return 1;

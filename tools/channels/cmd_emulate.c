@@ -9,33 +9,34 @@
 
 static const struct output_kind kind = {.option = "output"};
 
-static bool name_file(const struct replay_wishes *w, const struct rt_run *run, char path[PATH_MAX])
+static bool name_file(const struct replay_command *command, const struct rt_run *run,
+                      char path[PATH_MAX])
 {
-    int n = w->out != NULL ? snprintf(path, PATH_MAX, "%s", w->out)
-                           : snprintf(path, PATH_MAX, "%s/channels.h5", rt_run_dir(run));
+    int n = command->out != NULL ? snprintf(path, PATH_MAX, "%s", command->out)
+                                 : snprintf(path, PATH_MAX, "%s/channels.h5", rt_run_dir(run));
     if (n >= PATH_MAX)
-        message_error(w->command, "the name of what is to be made is too long");
+        message_error(command->command, "the name of what is to be made is too long");
     return n < PATH_MAX;
 }
 
 /* Rebuilds regtrace.h5, so that it links to channels.h5. This too is written under a temporary
  * name, which no signal may leave behind. */
-static int link_file(const struct replay_wishes *w, const struct rt_run *run)
+static int link_file(const struct replay_command *command, const struct rt_run *run)
 {
     struct rt_error e = {{0}};
-    if (w->out != NULL)
+    if (command->out != NULL)
         return TOOL_OK;
     output_hold_signals();
     int rc = rt_index_build(rt_run_dir(run), &e);
     output_release_signals();
     if (rc == 0)
         return TOOL_OK;
-    message_error(w->command, "channels.h5 is complete, but regtrace.h5 does not reach it: %s",
-                  e.text);
+    message_error(command->command,
+                  "channels.h5 is complete, but regtrace.h5 does not reach it: %s", e.text);
     return TOOL_FAILURE;
 }
 
-static int write_channels(const struct replay_wishes *w, const struct rt_run *run,
+static int write_channels(const struct replay_command *command, const struct rt_run *run,
                           struct event_replay *r, const char *path)
 {
     struct h5_found found;
@@ -43,22 +44,22 @@ static int write_channels(const struct replay_wishes *w, const struct rt_run *ru
     struct output o;
     /* The run's channels.h5 is replaced; a file that the user names is replaced only with
      * -force. */
-    int rc = output_begin(&o, path, &kind, w->force || w->out == NULL, &e);
+    int rc = output_begin(&o, path, &kind, command->force || command->out == NULL, &e);
     if (rc == 0) {
-        rc = h5_write(r, &w->options, o.working, &found, &e);
+        rc = h5_write(r, &command->options, o.working, &found, &e);
         rc = output_end(&o, rc, &e);
     }
     if (rc != 0) {
-        message_error(w->command, "%s", e.text);
+        message_error(command->command, "%s", e.text);
         return TOOL_FAILURE;
     }
-    int code = link_file(w, run);
+    int code = link_file(command, run);
     (void)printf("%s: %" PRIu32 " channels, %" PRIu64 " changes, %" PRIu64 " messages of %" PRIu64
                  " events\n",
                  path, found.channels, found.changes, found.messages, found.replay.events);
     if (found.replay.wrong == 0)
         return code;
-    message_warning(w->command,
+    message_warning(command->command,
                     "%" PRIu64 " events could not be right; what they leave unknown is marked",
                     found.replay.wrong);
     return TOOL_FAILURE;
@@ -67,20 +68,21 @@ static int write_channels(const struct replay_wishes *w, const struct rt_run *ru
 static int emulate_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_emulate, .count = argc, .words = argv, .next = 1};
-    static struct replay_wishes w;
+    static struct replay_command command;
     static char path[PATH_MAX];
     struct rt_run *run;
     struct event_replay *replay;
     int code;
     parts_enter();
-    w = (struct replay_wishes){.command = "emulate", .wait = 10};
-    if (!arguments_one_folder(&a, replay_take_option, &w, "DIR", &w.path, &code))
+    command = (struct replay_command){.command = "emulate", .wait = 10};
+    if (!arguments_one_folder(&a, replay_take_option, &command, "DIR", &command.path, &code))
         return parts_end(code);
-    code = replay_begin(&w, w.out, "/channels.h5", &run, &replay);
+    code = replay_begin(&command, command.out, "/channels.h5", &run, &replay);
     if (code != TOOL_OK)
         return parts_end(code);
     if (parts_is_first()) /* the other processes have read their parts of the run for this one */
-        code = name_file(&w, run, path) ? write_channels(&w, run, replay, path) : TOOL_FAILURE;
+        code = name_file(&command, run, path) ? write_channels(&command, run, replay, path)
+                                              : TOOL_FAILURE;
     replay_close(replay);
     rt_run_close(run);
     return parts_end(output_finish("emulate", code));

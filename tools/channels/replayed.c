@@ -19,72 +19,73 @@ static void print_skipped(void *command, const char *file, const char *why)
     message_warning(command, "%s is left out: %s", file, why);
 }
 
-static bool take_policy(struct replay_wishes *w, const char *value)
+static bool take_policy(struct replay_command *command, const char *value)
 {
     static const char *const names[] = {"strict", "lint", "salvage"};
     for (unsigned i = 0; i < 3; i++)
         if (strcmp(value, names[i]) == 0) {
-            w->options.policy = (enum emu_policy)i;
+            command->options.policy = (enum emu_policy)i;
             return true;
         }
-    message_error(w->command, "-policy is \"%s\": strict, lint and salvage are legal", value);
+    message_error(command->command, "-policy is \"%s\": strict, lint and salvage are legal", value);
     return false;
 }
 
-static bool take_cpu(struct replay_wishes *w, const char *value)
+static bool take_cpu(struct replay_command *command, const char *value)
 {
-    w->options.observed = strcmp(value, "observed") == 0;
-    if (w->options.observed || strcmp(value, "bound") == 0)
+    command->options.observed = strcmp(value, "observed") == 0;
+    if (command->options.observed || strcmp(value, "bound") == 0)
         return true;
-    message_error(w->command, "-cpu is \"%s\": bound and observed are legal", value);
+    message_error(command->command, "-cpu is \"%s\": bound and observed are legal", value);
     return false;
 }
 
-int replay_take_option(void *wishes, const struct arguments *a)
+int replay_take_option(void *options, const struct arguments *a)
 {
-    struct replay_wishes *w = wishes;
+    struct replay_command *command = options;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     bool good = true;
     if (strcmp(name, "policy") == 0) {
-        good = take_policy(w, a->value);
+        good = take_policy(command, a->value);
     } else if (strcmp(name, "cpu") == 0) {
-        good = take_cpu(w, a->value);
+        good = take_cpu(command, a->value);
     } else if (strcmp(name, "rank") == 0) {
-        good = rank_list_parse(&w->options.ranks, a->value, &e) == 0;
+        good = rank_list_parse(&command->options.ranks, a->value, &e) == 0;
         if (!good)
-            message_error(w->command, "-rank: %s", e.text);
+            message_error(command->command, "-rank: %s", e.text);
     } else if (strcmp(name, "messages") == 0) {
         good = messages_choose(a->value);
         if (!good)
-            message_error(w->command, "-messages is \"%s\": likely, sure and none are legal",
+            message_error(command->command, "-messages is \"%s\": likely, sure and none are legal",
                           a->value);
     } else if (strcmp(name, "output") == 0) {
-        w->out = a->value;
+        command->out = a->value;
         good = a->value[0] != '\0';
         if (!good)
-            message_error(w->command, "-output is empty: the name of what is to be made is legal");
+            message_error(command->command,
+                          "-output is empty: the name of what is to be made is legal");
     } else if (strcmp(name, "force") == 0) {
-        w->force = true;
+        command->force = true;
     } else {
-        good = argument_number(a->value, 0, 86400, &w->wait) == 0;
+        good = argument_number(a->value, 0, 86400, &command->wait) == 0;
         if (!good)
-            message_error(w->command, "-wait is \"%s\": seconds from 0 to 86400 are legal",
+            message_error(command->command, "-wait is \"%s\": seconds from 0 to 86400 are legal",
                           a->value);
     }
     return good ? TOOL_OK : TOOL_USAGE;
 }
 
-int replay_begin(const struct replay_wishes *w, const char *out, const char *ending,
+int replay_begin(const struct replay_command *command, const char *out, const char *ending,
                  struct rt_run **run, struct event_replay **replay)
 {
     static char name[PATH_MAX];
     struct rt_error e = {{0}};
-    struct replay_options options = w->options;
+    struct replay_options options = command->options;
     options.told = print_error;
-    options.context = (void *)(uintptr_t)w->command;
+    options.context = (void *)(uintptr_t)command->command;
     options.skipped = (struct skipped_files){print_skipped, options.context};
-    *run = tool_open_run(w->command, w->path, w->wait);
+    *run = tool_open_run(command->command, command->path, command->wait);
     if (*run == NULL)
         return TOOL_FAILURE;
     output_name(name, out, rt_run_dir(*run), ending);
@@ -95,12 +96,13 @@ int replay_begin(const struct replay_wishes *w, const char *out, const char *end
         (void)replay_threads(*replay, &threads);
         if (threads != 0)
             return TOOL_OK;
-        message_error(w->command, "none of the ranks asked for (-rank) is in %s", w->path);
+        message_error(command->command, "none of the ranks asked for (-rank) is in %s",
+                      command->path);
         replay_close(*replay);
         rt_run_close(*run);
         return TOOL_FAILURE;
     }
-    message_error(w->command, "%s", e.text);
+    message_error(command->command, "%s", e.text);
     rt_run_close(*run);
     return TOOL_FAILURE;
 }

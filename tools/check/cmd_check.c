@@ -102,24 +102,24 @@ static int check_run(const struct rt_run *run, bool allow_live, const struct win
     return TOOL_FAILURE;
 }
 
-struct check_wishes {
+struct check_options {
     bool live;
     struct window_span windows;
     uint64_t wait;
 };
 
-static int take_option(void *wishes, const struct arguments *a)
+static int take_option(void *options, const struct arguments *a)
 {
-    struct check_wishes *w = wishes;
+    struct check_options *o = options;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "live") == 0) {
-        w->live = true;
+        o->live = true;
         return TOOL_OK;
     }
-    if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+    if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
         message_error("check", "-window: %s", e.text);
-    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
+    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
         message_error("check", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else
         return TOOL_OK;
@@ -129,15 +129,15 @@ static int take_option(void *wishes, const struct arguments *a)
 static int check_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_check, .count = argc, .words = argv, .next = 1};
-    struct check_wishes w = {.wait = 30};
+    struct check_options o = {.wait = 30};
     const char *path;
     int code;
-    if (!arguments_one_folder(&a, take_option, &w, "DIR", &path, &code))
+    if (!arguments_one_folder(&a, take_option, &o, "DIR", &path, &code))
         return code;
-    struct rt_run *run = tool_open_run("check", path, w.live ? 0 : w.wait);
+    struct rt_run *run = tool_open_run("check", path, o.live ? 0 : o.wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    code = check_run(run, w.live, &w.windows);
+    code = check_run(run, o.live, &o.windows);
     rt_run_close(run);
     return output_finish("check", code);
 }

@@ -15,7 +15,7 @@
 
 #define TARGETS 4096
 
-struct ctl_wishes {
+struct ctl_options {
     const char *dir;
     struct ctl_question question;
     bool json;
@@ -43,14 +43,14 @@ static int by_rank(const void *a, const void *b)
     return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static int find_targets(const struct ctl_wishes *w, struct ctl_target **out, size_t *count)
+static int find_targets(const struct ctl_options *o, struct ctl_target **out, size_t *count)
 {
     char path[PATH_MAX];
     *count = 0;
     *out = calloc(TARGETS, sizeof **out);
     if (*out == NULL)
         return -ENOMEM;
-    if (snprintf(path, sizeof path, "%s/ctl", w->dir) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/ctl", o->dir) >= (int)sizeof path)
         return -ENAMETOOLONG;
     DIR *d = opendir(path);
     if (d == NULL)
@@ -67,7 +67,7 @@ static int find_targets(const struct ctl_wishes *w, struct ctl_target **out, siz
         memcpy(t.name, entry->d_name, (size_t)(dot - entry->d_name));
         t.rank = rank;
         t.pid = pid;
-        if (rank_list_has(&w->ranks, rank) && read_path_file(w->dir, &t))
+        if (rank_list_has(&o->ranks, rank) && read_path_file(o->dir, &t))
             (*out)[(*count)++] = t;
     }
     (void)closedir(d);
@@ -93,7 +93,7 @@ static void print_words(const struct ctl_target *t)
 }
 
 /* Prints which ranks did not carry out the request, and what the user can do. */
-static void print_failures(const struct ctl_wishes *w, const struct ctl_target *t, size_t count,
+static void print_failures(const struct ctl_options *o, const struct ctl_target *t, size_t count,
                            size_t failed)
 {
     char list[256] = "";
@@ -109,19 +109,19 @@ static void print_failures(const struct ctl_wishes *w, const struct ctl_target *
     if (used >= sizeof list) /* the list is cut, but the lines above name all ranks */
         *strrchr(list, ',') = '\0';
     message_error("ctl", "%zu of %zu processes did not %s (rank %s)%s", failed, count,
-                  w->question.verb, list,
-                  strcmp(w->question.verb, "status") == 0 ? ""
-                  : strcmp(w->question.verb, "fire") == 0
+                  o->question.verb, list,
+                  strcmp(o->question.verb, "status") == 0 ? ""
+                  : strcmp(o->question.verb, "fire") == 0
                       ? "; `open` or `close` brings all of them into the same state"
                       : "; it does no harm to ask again");
 }
 
 /* Returns how many ranks the request did not reach, after a message that names them. */
-static size_t print_absent(const struct ctl_wishes *w, const struct ctl_target *t, size_t count)
+static size_t print_absent(const struct ctl_options *o, const struct ctl_target *t, size_t count)
 {
     char list[CTL_RANKS_ROOM];
     int32_t size;
-    size_t absent = ctl_absent_ranks(list, &size, w->dir, &w->ranks, t, count);
+    size_t absent = ctl_absent_ranks(list, &size, o->dir, &o->ranks, t, count);
     if (absent > 0)
         message_error("ctl",
                       "rank %s of %" PRId32
@@ -132,7 +132,7 @@ static size_t print_absent(const struct ctl_wishes *w, const struct ctl_target *
     return absent;
 }
 
-static int print_answers(const struct ctl_wishes *w, const struct ctl_target *t, size_t count)
+static int print_answers(const struct ctl_options *o, const struct ctl_target *t, size_t count)
 {
     size_t good = 0;
     for (size_t i = 0; i < count; i++) {
@@ -140,55 +140,55 @@ static int print_answers(const struct ctl_wishes *w, const struct ctl_target *t,
         if (!t[i].answered)
             message_error("ctl", "rank %d pid %u on %s: %s", t[i].rank, t[i].pid, t[i].host,
                           t[i].answer);
-        else if (w->json)
+        else if (o->json)
             (void)printf("%s\n", t[i].answer);
         else
             print_words(&t[i]);
     }
     if (good != count && count > 1)
-        print_failures(w, t, count, count - good);
-    good -= print_absent(w, t, count) > 0;
+        print_failures(o, t, count, count - good);
+    good -= print_absent(o, t, count) > 0;
     return output_finish("ctl", good == count ? TOOL_OK : TOOL_FAILURE);
 }
 
-static int take_option(struct ctl_wishes *w, const struct arguments *a)
+static int take_option(struct ctl_options *o, const struct arguments *a)
 {
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "json") == 0) {
-        w->json = true;
+        o->json = true;
         return TOOL_OK;
     }
     if (strcmp(name, "rank") == 0) {
-        if (rank_list_parse(&w->ranks, a->value, &e) == 0)
+        if (rank_list_parse(&o->ranks, a->value, &e) == 0)
             return TOOL_OK;
         message_error("ctl", "-rank: %s", e.text);
     } else if (strcmp(name, "tid") == 0) {
-        w->question.has_tid = true;
-        if (argument_number(a->value, 0, INT32_MAX, &w->question.tid) == 0)
+        o->question.has_tid = true;
+        if (argument_number(a->value, 0, INT32_MAX, &o->question.tid) == 0)
             return TOOL_OK;
         message_error("ctl", "-tid is \"%s\": the number of a thread is legal, from 0", a->value);
     } else {
-        if (argument_number(a->value, 1, 3600, &w->question.wait_s) == 0)
+        if (argument_number(a->value, 1, 3600, &o->question.wait_s) == 0)
             return TOOL_OK;
         message_error("ctl", "-wait is \"%s\": seconds from 1 to 3600 are legal", a->value);
     }
     return TOOL_USAGE;
 }
 
-static int read_wishes(struct ctl_wishes *w, int argc, char **argv)
+static int read_options(struct ctl_options *o, int argc, char **argv)
 {
     struct arguments a = {.command = &command_ctl, .count = argc, .words = argv, .next = 1};
-    *w = (struct ctl_wishes){.question.wait_s = 10};
+    *o = (struct ctl_options){.question.wait_s = 10};
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
             return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
-        if (kind == ARGUMENT_OPTION && take_option(w, &a) != TOOL_OK)
+        if (kind == ARGUMENT_OPTION && take_option(o, &a) != TOOL_OK)
             return TOOL_USAGE;
-        if (kind == ARGUMENT_WORD && w->dir == NULL)
-            w->dir = a.value;
-        else if (kind == ARGUMENT_WORD && w->question.verb == NULL)
-            w->question.verb = a.value;
+        if (kind == ARGUMENT_WORD && o->dir == NULL)
+            o->dir = a.value;
+        else if (kind == ARGUMENT_WORD && o->question.verb == NULL)
+            o->question.verb = a.value;
         else if (kind == ARGUMENT_WORD) {
             message_error("ctl",
                           "\"%s\" is one word too many: regtrace ctl DIR fire|open|close|status",
@@ -196,17 +196,17 @@ static int read_wishes(struct ctl_wishes *w, int argc, char **argv)
             return TOOL_USAGE;
         }
     }
-    if (w->dir == NULL || w->question.verb == NULL) {
+    if (o->dir == NULL || o->question.verb == NULL) {
         message_error("ctl", "%s: regtrace ctl DIR fire|open|close|status",
-                      w->dir == NULL ? "no folder is named" : "what is to be done");
+                      o->dir == NULL ? "no folder is named" : "what is to be done");
         return TOOL_USAGE;
     }
-    if (!ctl_verb_is_legal(w->question.verb)) {
+    if (!ctl_verb_is_legal(o->question.verb)) {
         message_error("ctl", "\"%s\" is no request; legal are fire, open, close and status",
-                      w->question.verb);
+                      o->question.verb);
         return TOOL_USAGE;
     }
-    if (w->question.has_tid && strcmp(w->question.verb, "status") == 0) {
+    if (o->question.has_tid && strcmp(o->question.verb, "status") == 0) {
         message_error("ctl", "-tid goes with fire, open and close, not with status");
         return TOOL_USAGE;
     }
@@ -222,11 +222,11 @@ static bool is_known(const struct ctl_target *t, size_t count, const char *name)
 }
 
 /* Adds the targets that have appeared since. */
-static void find_new_targets(const struct ctl_wishes *w, struct ctl_target *t, size_t *count)
+static void find_new_targets(const struct ctl_options *o, struct ctl_target *t, size_t *count)
 {
     struct ctl_target *now = NULL;
     size_t n = 0;
-    if (find_targets(w, &now, &n) == 0)
+    if (find_targets(o, &now, &n) == 0)
         for (size_t i = 0; i < n && *count < TARGETS; i++)
             if (!is_known(t, *count, now[i].name))
                 t[(*count)++] = now[i];
@@ -234,47 +234,47 @@ static void find_new_targets(const struct ctl_wishes *w, struct ctl_target *t, s
 }
 
 /* Asks all targets, and waits for ranks of which none listens yet. */
-static void ask_all(const struct ctl_wishes *w, struct ctl_target *t, size_t *count)
+static void ask_all(const struct ctl_options *o, struct ctl_target *t, size_t *count)
 {
     char list[CTL_RANKS_ROOM];
     int32_t size;
-    uint64_t limit = clock_monotonic_ns() + w->question.wait_s * 1000000000u;
+    uint64_t limit = clock_monotonic_ns() + o->question.wait_s * 1000000000u;
     for (size_t asked = 0;;) {
         if (*count > asked)
-            ctl_ask(w->dir, &w->question, t + asked, *count - asked);
+            ctl_ask(o->dir, &o->question, t + asked, *count - asked);
         asked = *count;
         if (clock_monotonic_ns() >= limit ||
-            ctl_absent_ranks(list, &size, w->dir, &w->ranks, t, *count) == 0)
+            ctl_absent_ranks(list, &size, o->dir, &o->ranks, t, *count) == 0)
             break;
         (void)poll(NULL, 0, 100);
-        find_new_targets(w, t, count);
+        find_new_targets(o, t, count);
     }
     qsort(t, *count, sizeof *t, by_rank);
 }
 
 static int ctl_main(int argc, char **argv)
 {
-    struct ctl_wishes w;
+    struct ctl_options o;
     struct ctl_target *targets = NULL;
     size_t count = 0;
-    int code = read_wishes(&w, argc, argv);
+    int code = read_options(&o, argc, argv);
     if (code >= 0)
         return code;
-    int rc = find_targets(&w, &targets, &count);
+    int rc = find_targets(&o, &targets, &count);
     if (rc != 0 && rc != -ENOENT) {
-        message_error("ctl", "%s/ctl: %s", w.dir, strerror(-rc));
+        message_error("ctl", "%s/ctl: %s", o.dir, strerror(-rc));
         code = TOOL_FAILURE;
     } else if (count == 0) {
-        bool there = access(w.dir, F_OK) == 0;
+        bool there = access(o.dir, F_OK) == 0;
         message_error(
             "ctl",
             there ? "no traced process of %s listens%s: it has ended, or has not begun to record"
                   : "%s: no such folder%s",
-            w.dir, there && w.ranks.count > 0 ? " among the ranks asked for" : "");
+            o.dir, there && o.ranks.count > 0 ? " among the ranks asked for" : "");
         code = TOOL_FAILURE;
     } else {
-        ask_all(&w, targets, &count);
-        code = print_answers(&w, targets, count);
+        ask_all(&o, targets, &count);
+        code = print_answers(&o, targets, count);
     }
     free(targets);
     return code;

@@ -40,10 +40,10 @@ static int parse_seconds(const char *text, int64_t *ns)
     return 0;
 }
 
-static int take_format(struct export_wishes *w, const struct export_format *f, const char *value)
+static int take_format(struct export_options *o, const struct export_format *f, const char *value)
 {
-    if (w->format != NULL) {
-        message_error("export", "one format at a time: -%s and -%s", w->format->option, f->option);
+    if (o->format != NULL) {
+        message_error("export", "one format at a time: -%s and -%s", o->format->option, f->option);
         return TOOL_USAGE;
     }
     if (value[0] == '\0') {
@@ -51,48 +51,48 @@ static int take_format(struct export_wishes *w, const struct export_format *f, c
                       f->folder ? "folder" : "file");
         return TOOL_USAGE;
     }
-    w->format = f;
-    w->out = value;
+    o->format = f;
+    o->out = value;
     return TOOL_OK;
 }
 
-static int take_option(void *wishes, const struct arguments *a)
+static int take_option(void *options, const struct arguments *a)
 {
-    struct export_wishes *w = wishes;
+    struct export_options *o = options;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     for (unsigned i = 0; i < sizeof formats / sizeof *formats; i++)
         if (strcmp(name, formats[i]->option) == 0)
-            return take_format(w, formats[i], a->value);
-    if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
+            return take_format(o, formats[i], a->value);
+    if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
         message_error("export", "-rank: %s", e.text);
-    else if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+    else if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
         message_error("export", "-window: %s", e.text);
-    else if ((strcmp(name, "from") == 0 && parse_seconds(a->value, &w->from_ns) != 0) ||
-             (strcmp(name, "to") == 0 && parse_seconds(a->value, &w->to_ns) != 0))
+    else if ((strcmp(name, "from") == 0 && parse_seconds(a->value, &o->from_ns) != 0) ||
+             (strcmp(name, "to") == 0 && parse_seconds(a->value, &o->to_ns) != 0))
         message_error("export",
                       "-%s is \"%s\": seconds since the run began are legal, for example 1.25",
                       name, a->value);
-    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
+    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
         message_error("export", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else if (strcmp(name, "messages") == 0 && !messages_choose(a->value))
         message_error("export", "-messages is \"%s\": likely, sure and none are legal", a->value);
     else {
-        w->force |= strcmp(name, "force") == 0;
+        o->force |= strcmp(name, "force") == 0;
         return TOOL_OK;
     }
     return TOOL_USAGE;
 }
 
-static bool wishes_are_right(const struct export_wishes *w)
+static bool options_are_right(const struct export_options *o)
 {
-    if (w->format == NULL)
+    if (o->format == NULL)
         message_error("export",
                       "no format is named: -chrome FILE, -otf2 OUT, -ovni OUT or -csv FILE");
-    else if (strcmp(w->out, "-") == 0 && w->format != &export_csv)
-        message_error("export", "-%s cannot write to standard output: name a %s", w->format->option,
-                      w->format->folder ? "folder" : "file");
-    else if (w->from_ns > w->to_ns)
+    else if (strcmp(o->out, "-") == 0 && o->format != &export_csv)
+        message_error("export", "-%s cannot write to standard output: name a %s", o->format->option,
+                      o->format->folder ? "folder" : "file");
+    else if (o->from_ns > o->to_ns)
         message_error("export", "-from lies after -to: nothing is between them");
     else
         return true;
@@ -158,59 +158,59 @@ static void say_unmatched(const struct export_messages *m)
 
 /* Opens the place to write to. With several processes, the first one makes the place; the others
  * write their files in it, or text that the first process joins there. */
-static int begin_output(struct export *x, const struct export_wishes *w,
+static int begin_output(struct export *x, const struct export_options *o,
                         const struct output_kind *kind, struct output *out)
 {
     int rc = 0;
     if (parts_is_first())
-        rc = output_begin(out, w->out, kind, w->force, &x->e);
+        rc = output_begin(out, o->out, kind, o->force, &x->e);
     if (rc != 0 || parts_count() == 1)
         return rc;
-    if (w->format->shares_text)
+    if (o->format->shares_text)
         return share_open(&x->share, "export", &x->e);
     return parts_is_first() ? parts_tell("place", out->working, &x->e)
                             : parts_hear("place", out->working, sizeof out->working, &x->e);
 }
 
 /* Waits until all processes have completed their parts of the output; joins a shared text. */
-static int gather(struct export *x, const struct export_wishes *w, const char *working)
+static int gather(struct export *x, const struct export_options *o, const char *working)
 {
     uint64_t lines = 0;
     int rc = 0;
     if (x->share != NULL)
         rc = share_join(x->share, strcmp(working, "-") == 0 ? NULL : working, &lines, &x->e);
-    else if (w->format->shares_files && !parts_is_first())
+    else if (o->format->shares_files && !parts_is_first())
         rc = parts_tell("done", "", &x->e);
     for (uint32_t i = 1;
-         rc == 0 && w->format->shares_files && parts_is_first() && i < parts_count(); i++)
+         rc == 0 && o->format->shares_files && parts_is_first() && i < parts_count(); i++)
         rc = parts_wait("done", i, &x->e);
     if (rc == 0)
         parts_delivered();
     return rc;
 }
 
-static void write_export(struct export *x, const struct export_wishes *w, const char *working)
+static void write_export(struct export *x, const struct export_options *o, const char *working)
 {
     const char *path = x->share != NULL ? share_path(x->share) : working;
-    void *state = w->format->begin(x, path);
+    void *state = o->format->begin(x, path);
     if (state != NULL) {
         if (x->rc == 0)
-            export_walk(x, w->format, state);
-        w->format->finish(state);
+            export_walk(x, o->format, state);
+        o->format->finish(state);
     }
     if (x->rc == 0 && parts_count() > 1)
-        x->rc = gather(x, w, working);
+        x->rc = gather(x, o, working);
     share_close(x->share);
 }
 
-static int export_to(struct export *x, const struct export_wishes *w)
+static int export_to(struct export *x, const struct export_options *o)
 {
     static struct output out;
-    const struct output_kind kind = {w->format->option, w->format->folder, w->format->is_ours,
-                                     w->format == &export_csv};
-    int rc = begin_output(x, w, &kind, &out);
+    const struct output_kind kind = {o->format->option, o->format->folder, o->format->is_ours,
+                                     o->format == &export_csv};
+    int rc = begin_output(x, o, &kind, &out);
     if (rc == 0) {
-        write_export(x, w, out.working);
+        write_export(x, o, out.working);
         rc = x->rc;
     }
     if (parts_is_first())
@@ -219,17 +219,17 @@ static int export_to(struct export *x, const struct export_wishes *w)
         message_error("export", "%s", x->e.text);
         return TOOL_FAILURE;
     }
-    say_what_differs(&x->tally, w->format->enter != NULL);
+    say_what_differs(&x->tally, o->format->enter != NULL);
     say_unmatched(&x->messages);
     if (x->tally.events == 0)
-        message_warning("export", "no event of %s is in the selection", w->path);
+        message_warning("export", "no event of %s is in the selection", o->path);
     return x->tally.files_left_out != 0 ? TOOL_FAILURE : TOOL_OK;
 }
 
 /* Reads this process's part of the run for the first process, which alone writes this format. */
-static int read_part(struct export *x, const struct export_wishes *w, const struct rt_run *run)
+static int read_part(struct export *x, const struct export_options *o, const struct rt_run *run)
 {
-    if (streams_open(&x->streams, run, &w->ranks, NULL, &x->e) != 0) {
+    if (streams_open(&x->streams, run, &o->ranks, NULL, &x->e) != 0) {
         message_error("export", "%s", x->e.text);
         return TOOL_FAILURE;
     }
@@ -237,12 +237,12 @@ static int read_part(struct export *x, const struct export_wishes *w, const stru
     return TOOL_OK;
 }
 
-static bool meet(const struct export_wishes *w, const struct rt_run *run)
+static bool meet(const struct export_options *o, const struct rt_run *run)
 {
     static char name[PATH_MAX];
     struct rt_error e = {{0}};
-    bool to_stdout = strcmp(w->out, "-") == 0;
-    output_name(name, to_stdout ? NULL : w->out, rt_run_dir(run), "-csv");
+    bool to_stdout = strcmp(o->out, "-") == 0;
+    output_name(name, to_stdout ? NULL : o->out, rt_run_dir(run), "-csv");
     output_catch_signals();
     if (parts_count() == 1 || parts_meet(name, &e) == 0)
         return true;
@@ -250,24 +250,24 @@ static bool meet(const struct export_wishes *w, const struct rt_run *run)
     return false;
 }
 
-static int export_run(const struct export_wishes *w, const struct rt_run *run)
+static int export_run(const struct export_options *o, const struct rt_run *run)
 {
     static struct export x;
     int code;
-    if (!meet(w, run))
+    if (!meet(o, run))
         return TOOL_FAILURE;
-    if (!parts_is_first() && !w->format->shares_text && !w->format->shares_files)
-        return read_part(&x, w, run);
-    if (export_open(&x, run, w) != 0) {
+    if (!parts_is_first() && !o->format->shares_text && !o->format->shares_files)
+        return read_part(&x, o, run);
+    if (export_open(&x, run, o) != 0) {
         message_error("export", "%s", x.e.text);
         code = TOOL_FAILURE;
     } else if (x.count == 0 && x.tally.files_left_out == 0) {
-        message_error("export", "none of the ranks asked for (-rank) is in %s", w->path);
+        message_error("export", "none of the ranks asked for (-rank) is in %s", o->path);
         code = TOOL_FAILURE;
     } else if (x.count == 0) {
         code = TOOL_FAILURE;
     } else {
-        code = export_to(&x, w);
+        code = export_to(&x, o);
     }
     export_close(&x);
     return code;
@@ -287,24 +287,24 @@ static void allow_many_files(void)
 static int export_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_export, .count = argc, .words = argv, .next = 1};
-    static struct export_wishes w;
+    static struct export_options o;
     parts_enter();
-    w.wait = 30;
-    w.to_ns = INT64_MAX;
+    o.wait = 30;
+    o.to_ns = INT64_MAX;
     int code;
-    if (!arguments_one_folder(&a, take_option, &w, "-chrome FILE DIR", &w.path, &code))
+    if (!arguments_one_folder(&a, take_option, &o, "-chrome FILE DIR", &o.path, &code))
         return parts_end(code);
-    if (!wishes_are_right(&w))
+    if (!options_are_right(&o))
         return parts_end(TOOL_USAGE);
-    if (w.format == &export_otf2 && export_otf2_lack() != NULL) {
+    if (o.format == &export_otf2 && export_otf2_lack() != NULL) {
         message_error("export", "%s", export_otf2_lack());
         return parts_end(TOOL_FAILURE);
     }
-    struct rt_run *run = tool_open_run("export", w.path, w.wait);
+    struct rt_run *run = tool_open_run("export", o.path, o.wait);
     if (run == NULL)
         return parts_end(TOOL_FAILURE);
     allow_many_files();
-    code = export_run(&w, run);
+    code = export_run(&o, run);
     rt_run_close(run);
     return parts_end(output_finish("export", code));
 }

@@ -18,7 +18,7 @@
 
 #include <limits.h>
 
-struct export_wishes {
+struct export_options {
     const char *path; /* of the run */
     const char *out;
     const struct export_format *format; /* NULL: not chosen yet */
@@ -75,7 +75,7 @@ struct export_tally {
 /* The run that is exported. */
 struct export
 {
-    const struct export_wishes *wishes;
+    const struct export_options *options;
     struct streams *streams;
     const struct thread_stream *all;
     uint32_t count; /* of streams */
@@ -142,7 +142,7 @@ const char *export_otf2_lack(void);
 /* export_open() reads the run; export_walk() reports it to a format. Failures are in x->rc (-errno)
  * and x->e; export_open() also returns x->rc. Call export_close() even after a failure. */
 RT_MUST_CHECK int export_open(struct export *x, const struct rt_run *run,
-                              const struct export_wishes *wishes);
+                              const struct export_options *options);
 void export_walk(struct export *x, const struct export_format *format, void *state);
 void export_close(struct export *x);
 

@@ -69,7 +69,7 @@ static void note_window(struct message_pass *p, const struct stream_record *r)
 {
     struct stretches *s = &p->shown[r->stream];
     int64_t ns = r->ns - p->x->origin;
-    if (!window_span_has(&p->x->wishes->windows, r->event.window)) {
+    if (!window_span_has(&p->x->options->windows, r->event.window)) {
         s->goes_on = false;
         return;
     }
@@ -93,8 +93,8 @@ static int by_time(const void *key, const void *row)
 
 static bool is_shown(const struct message_pass *p, uint32_t stream, int64_t ns)
 {
-    const struct export_wishes *w = p->x->wishes;
-    if (ns < w->from_ns || ns > w->to_ns)
+    const struct export_options *o = p->x->options;
+    if (ns < o->from_ns || ns > o->to_ns)
         return false;
     const struct stretches *s = p->shown != NULL ? &p->shown[stream] : NULL;
     return s == NULL ||
@@ -232,7 +232,7 @@ static int read_all(struct message_pass *p)
 static void find_all(struct message_pass *p)
 {
     struct export *x = p->x;
-    if (x->wishes->windows.given && (p->shown = calloc(p->count + 1u, sizeof *p->shown)) == NULL) {
+    if (x->options->windows.given && (p->shown = calloc(p->count + 1u, sizeof *p->shown)) == NULL) {
         export_fail(x, -ENOMEM, "no memory for messages");
         return;
     }
@@ -255,7 +255,7 @@ void export_messages_read(struct export *x, const struct rt_run *run)
 {
     struct message_pass p = {.x = x, .m = &x->messages};
     const struct skipped_files skipped = {skip, NULL};
-    x->rc = streams_open(&p.streams, run, &x->wishes->ranks, &skipped, &x->e);
+    x->rc = streams_open(&p.streams, run, &x->options->ranks, &skipped, &x->e);
     if (x->rc != 0)
         return;
     (void)streams_all(p.streams, &p.count);

@@ -47,18 +47,18 @@ static int group(struct export *x)
     return 0;
 }
 
-int export_open(struct export *x, const struct rt_run *run, const struct export_wishes *wishes)
+int export_open(struct export *x, const struct rt_run *run, const struct export_options *options)
 {
-    bool messages = wishes->format->message != NULL;
+    bool messages = options->format->message != NULL;
     struct rt_error why = {{0}};
     size_t unread;
-    *x = (struct export){.wishes = wishes, .origin = tool_run_origin(run, &unread, &why)};
+    *x = (struct export){.options = options, .origin = tool_run_origin(run, &unread, &why)};
     if (messages)
         export_messages_read(x, run);
     uint32_t before = x->count;
     const struct skipped_files skipped = {leave_out, x};
     if (x->rc == 0)
-        x->rc = streams_open(&x->streams, run, &wishes->ranks, &skipped, &x->e);
+        x->rc = streams_open(&x->streams, run, &options->ranks, &skipped, &x->e);
     if (x->rc != 0)
         return x->rc;
     if (unread > x->tally.files_left_out) {

@@ -264,7 +264,7 @@ static void step(struct span_walk *w, const struct stream_record *r)
 {
     struct span_thread *t = &w->threads[r->stream];
     int64_t ns = r->ns - w->x->origin;
-    bool wanted = window_span_has(&w->x->wishes->windows, r->event.window);
+    bool wanted = window_span_has(&w->x->options->windows, r->event.window);
     if (ns < t->last_ns)
         ns = t->last_ns;
     if (t->in_window && !wanted)
@@ -290,10 +290,10 @@ static void begin_time(struct span_walk *w)
 {
     w->in_time = true;
     for (uint32_t i = 0; i < w->x->count; i++) {
-        if (w->threads[i].last_ns < w->x->wishes->from_ns)
-            w->threads[i].last_ns = w->x->wishes->from_ns;
+        if (w->threads[i].last_ns < w->x->options->from_ns)
+            w->threads[i].last_ns = w->x->options->from_ns;
         if (w->threads[i].in_window)
-            show(w, i, w->x->wishes->from_ns, true);
+            show(w, i, w->x->options->from_ns, true);
     }
 }
 
@@ -301,7 +301,7 @@ static void end_time(struct span_walk *w)
 {
     for (uint32_t i = 0; w->in_time && i < w->x->count; i++)
         if (w->threads[i].in_window)
-            show(w, i, w->x->wishes->to_ns, false);
+            show(w, i, w->x->options->to_ns, false);
 }
 
 /* --- several processes ------------------------------------------------------------------------ */
@@ -348,9 +348,9 @@ static void walk_events(struct span_walk *w)
             break;
         int64_t ns = r.ns - x->origin;
         take_turns(w);
-        if (!w->in_time && ns >= x->wishes->from_ns && ns <= x->wishes->to_ns)
+        if (!w->in_time && ns >= x->options->from_ns && ns <= x->options->to_ns)
             begin_time(w);
-        if (ns > x->wishes->to_ns) {
+        if (ns > x->options->to_ns) {
             if (!w->in_time)
                 begin_time(w);
             end_time(w);

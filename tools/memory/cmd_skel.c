@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int wrong_word(const struct skel_wishes *w, const char *word)
+static int wrong_word(const struct skel_options *o, const char *word)
 {
-    if (w->action == SKEL_NONE)
+    if (o->action == SKEL_NONE)
         message_error(
             "skel",
             "\"%s\" is no action: skel analyze PROGRAM, skel source PROGRAM, skel replay DIR or "
@@ -20,7 +20,7 @@ static int wrong_word(const struct skel_wishes *w, const char *word)
             word);
     else
         message_error("skel", "one %s at a time: %s and %s were given",
-                      w->action >= SKEL_REPLAY ? "run" : "program or library", w->path, word);
+                      o->action >= SKEL_REPLAY ? "run" : "program or library", o->path, word);
     return TOOL_USAGE;
 }
 
@@ -32,22 +32,22 @@ static enum skel_action action_of(const char *word)
     return SKEL_NONE;
 }
 
-static int take_word(struct skel_wishes *w, const char *word)
+static int take_word(struct skel_options *o, const char *word)
 {
-    if (w->action == SKEL_NONE && (w->action = action_of(word)) != SKEL_NONE)
+    if (o->action == SKEL_NONE && (o->action = action_of(word)) != SKEL_NONE)
         return TOOL_OK;
-    if (w->action == SKEL_NONE || w->path != NULL)
-        return wrong_word(w, word);
-    w->path = word;
+    if (o->action == SKEL_NONE || o->path != NULL)
+        return wrong_word(o, word);
+    o->path = word;
     return TOOL_OK;
 }
 
-static int take_arguments(struct skel_wishes *w, struct arguments *a, int *code)
+static int take_arguments(struct skel_options *o, struct arguments *a, int *code)
 {
     for (;;) {
         switch (arguments_next(a)) {
-        case ARGUMENT_WORD: *code = take_word(w, a->value); break;
-        case ARGUMENT_OPTION: *code = skel_take_option(w, a); break;
+        case ARGUMENT_WORD: *code = take_word(o, a->value); break;
+        case ARGUMENT_OPTION: *code = skel_take_option(o, a); break;
         case ARGUMENT_END: return true;
         case ARGUMENT_DONE: *code = TOOL_OK; return false;
         default: *code = TOOL_USAGE; return false;
@@ -83,26 +83,26 @@ bool skel_program(char program[PATH_MAX])
     return there;
 }
 
-static int analyze(const struct skel_wishes *w)
+static int analyze(const struct skel_options *o)
 {
     char program[PATH_MAX], image[PATH_MAX];
     const char *words[10] = {"regtrace-skel"};
     int n = 1;
-    if (!skel_program(program) || !find_image(w->path, image))
+    if (!skel_program(program) || !find_image(o->path, image))
         return TOOL_FAILURE;
-    if (w->function != NULL) {
+    if (o->function != NULL) {
         words[n++] = "--function";
-        words[n++] = w->function;
+        words[n++] = o->function;
     }
-    if (w->plan != NULL) {
+    if (o->plan != NULL) {
         words[n++] = "--plan";
-        words[n++] = w->plan;
+        words[n++] = o->plan;
     }
-    if (w->action == SKEL_SOURCE)
+    if (o->action == SKEL_SOURCE)
         words[n++] = "--source";
-    if (w->dot)
+    if (o->dot)
         words[n++] = "--dot";
-    if (w->summary)
+    if (o->summary)
         words[n++] = "--summary";
     words[n++] = "--";
     words[n] = image;
@@ -113,28 +113,28 @@ static int analyze(const struct skel_wishes *w)
 
 static int skel_main(int argc, char **argv)
 {
-    struct skel_wishes w = {
+    struct skel_options o = {
         .format = "text", .thread = -1, .compress = 1, .line_bytes = 64, .page_bytes = 4096};
     struct arguments a = {.command = &command_skel, .count = argc, .words = argv, .next = 1};
     int code = TOOL_OK;
-    if (!take_arguments(&w, &a, &code))
+    if (!take_arguments(&o, &a, &code))
         return code;
-    if (w.path == NULL) {
+    if (o.path == NULL) {
         message_error(
             "skel",
             "%s: regtrace skel analyze PROGRAM, regtrace skel source PROGRAM, regtrace skel replay "
             "DIR, or regtrace skel stats DIR",
-            w.action == SKEL_NONE     ? "what is to be done?"
-            : w.action >= SKEL_REPLAY ? "name the folder of a run"
+            o.action == SKEL_NONE     ? "what is to be done?"
+            : o.action >= SKEL_REPLAY ? "name the folder of a run"
                                       : "name a program or a library");
         return TOOL_USAGE;
     }
-    code = skel_check_options(&w);
+    code = skel_check_options(&o);
     if (code != TOOL_OK)
         return code;
-    return w.action == SKEL_REPLAY  ? skel_replay(&w)
-           : w.action == SKEL_STATS ? skel_stats(&w)
-                                    : analyze(&w);
+    return o.action == SKEL_REPLAY  ? skel_replay(&o)
+           : o.action == SKEL_STATS ? skel_stats(&o)
+                                    : analyze(&o);
 }
 
 static const struct command_option skel_options[] = {

@@ -11,7 +11,7 @@ enum skel_action { SKEL_NONE, SKEL_ANALYZE, SKEL_SOURCE, SKEL_REPLAY, SKEL_STATS
 /* names on the command line */
 extern const char *const skel_actions[SKEL_ACTIONS];
 
-struct skel_wishes {
+struct skel_options {
     enum skel_action action;
     unsigned given; /* options given, as bits: skel_options.c */
     const char *path, *function, *plan, *format;
@@ -29,13 +29,13 @@ struct skel_wishes {
 
 /* Takes one option of the command into *w. Returns TOOL_OK, or prints a message and returns
  * TOOL_USAGE. */
-int skel_take_option(struct skel_wishes *w, const struct arguments *a);
+int skel_take_option(struct skel_options *o, const struct arguments *a);
 /* Checks that the given options fit the action and each other. Returns TOOL_OK, or prints a message
  * and returns TOOL_USAGE. */
-int skel_check_options(const struct skel_wishes *w);
+int skel_check_options(const struct skel_options *o);
 /* Returns how many recordings to replay at once: -jobs or the number of processors, at most
  * `most`. */
-size_t skel_jobs(const struct skel_wishes *w, size_t most);
+size_t skel_jobs(const struct skel_options *o, size_t most);
 
 /* --- recordings of a run: skel_folder.c ------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ struct skel_born {
 };
 
 struct skel_folder {
-    const struct skel_wishes *wishes;
+    const struct skel_options *options;
     char program[PATH_MAX], folder[PATH_MAX]; /* path of regtrace-skel; folder of the recordings */
     /* Each call of skel_folder_look() appends its recordings, sorted by rank, process, program and
      * thread. */
@@ -64,7 +64,7 @@ struct skel_folder {
 bool skel_program(char program[PATH_MAX]);
 /* Opens the recordings' folder, with an empty list. Returns TOOL_OK, or prints a message and
  * returns TOOL_FAILURE. The caller calls skel_folder_close() in any case. */
-int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w);
+int skel_folder_open(struct skel_folder *f, const struct skel_options *o);
 /* Appends the selected recordings that are not in the list yet. grows: the program still runs;
  * skips recordings that are not ready, and a later call finds them. Returns TOOL_OK, or prints a
  * message and returns TOOL_FAILURE if some are damaged. */
@@ -97,10 +97,10 @@ bool skel_run_all(const char *const *const *list, size_t count, size_t jobs, con
 /* --- actions on recordings -------------------------------------------------------------------- */
 
 /* Writes the accesses of a run. Returns the exit code of the command. */
-int skel_replay(const struct skel_wishes *w);
+int skel_replay(const struct skel_options *o);
 /* Writes statistics of a run's accesses to standard output. Returns the exit code of the
  * command. */
-int skel_stats(const struct skel_wishes *w);
+int skel_stats(const struct skel_options *o);
 /* Writes all accesses to the HDF5 file that -output names. Returns TOOL_OK, or prints a message and
  * returns TOOL_FAILURE. */
 int skel_hdf5(struct skel_folder *f);

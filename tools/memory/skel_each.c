@@ -78,7 +78,7 @@ int skel_each(struct skel_folder *f, const struct skel_use *u)
     }
     e->folder = f;
     e->use = u;
-    size_t jobs = skel_jobs(f->wishes, MOST);
+    size_t jobs = skel_jobs(f->options, MOST);
     while (goes_on(e) && (e->next < f->count || e->count > 0)) {
         while (goes_on(e) && e->next < f->count && e->count < jobs)
             start(e, e->next++);

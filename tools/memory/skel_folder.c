@@ -51,9 +51,9 @@ bool skel_recording_refresh(struct skel_recording *r)
     return good;
 }
 
-static bool is_wanted(const struct skel_wishes *w, const struct memory_head *h)
+static bool is_wanted(const struct skel_options *o, const struct memory_head *h)
 {
-    return rank_list_has(&w->ranks, h->rank) && (w->thread < 0 || w->thread == (int64_t)h->tid);
+    return rank_list_has(&o->ranks, h->rank) && (o->thread < 0 || o->thread == (int64_t)h->tid);
 }
 
 static int by_thread(const void *a, const void *b)
@@ -136,7 +136,7 @@ static int add(struct skel_folder *f, const char *name, bool grows)
         return TOOL_OK;
     if (r.head.closed != 0 && !note_program(f, &r.head))
         return failed("no memory for", f->folder);
-    if (!is_wanted(f->wishes, &r.head))
+    if (!is_wanted(f->options, &r.head))
         return TOOL_OK;
     struct skel_recording **more = realloc(f->list, (f->count + 1) * sizeof *more),
                           *copy = malloc(sizeof *copy);
@@ -188,12 +188,12 @@ int skel_folder_lacks(const struct skel_folder *f)
                       "%s has no memory accesses: it is the folder of no run, or of one without "
                       "-memory (regtrace run -memory REGEX PROGRAM) or with one that names no "
                       "function there is",
-                      f->wishes->path);
+                      f->options->path);
     else if (f->count > 0)
         message_error("skel",
                       "nothing was recorded in %s of these ranks and threads in %s (regtrace skel "
                       "replay -format count %s names what was)",
-                      f->folder, window_span_text(span, &f->wishes->windows), f->wishes->path);
+                      f->folder, window_span_text(span, &f->options->windows), f->options->path);
     else
         message_error("skel", "nothing was recorded in %s of these ranks and threads", f->folder);
     return TOOL_FAILURE;
@@ -201,10 +201,10 @@ int skel_folder_lacks(const struct skel_folder *f)
 
 /* --- the folder ------------------------------------------------------------------------------- */
 
-int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w)
+int skel_folder_open(struct skel_folder *f, const struct skel_options *o)
 {
-    *f = (struct skel_folder){.wishes = w, .slot = -1};
-    (void)snprintf(f->folder, sizeof f->folder, "%.4000s/" MEMORY_FOLDER, w->path);
+    *f = (struct skel_folder){.options = o, .slot = -1};
+    (void)snprintf(f->folder, sizeof f->folder, "%.4000s/" MEMORY_FOLDER, o->path);
     if (!skel_program(f->program))
         return TOOL_FAILURE;
     output_catch_signals();
@@ -212,8 +212,8 @@ int skel_folder_open(struct skel_folder *f, const struct skel_wishes *w)
     f->is_open = skel_builds_open(&f->builds, f->folder);
     /* With -follow, the functions that are compiled together depend on timing: do not cache
      * them. */
-    f->builds.keeps = !w->follow;
-    f->builds.jobs = skel_jobs(w, 256);
+    f->builds.keeps = !o->follow;
+    f->builds.jobs = skel_jobs(o, 256);
     f->slot = f->is_open ? output_note(f->builds.temporary) : -1;
     output_release_signals();
     return f->is_open ? TOOL_OK : TOOL_FAILURE;

@@ -54,7 +54,7 @@ static bool has_begun(const struct follow *w)
     struct rt_error e;
     if (w->folder->count > 0)
         return true;
-    if (rt_run_open(&run, w->folder->wishes->path, &e) != 0)
+    if (rt_run_open(&run, w->folder->options->path, &e) != 0)
         return false;
     rt_run_close(run);
     return true;
@@ -69,7 +69,7 @@ static void look_alive(struct follow *w)
     if (w->over || (w->looked_ns != 0 && now - w->looked_ns < ALIVE_NS))
         return;
     w->looked_ns = now;
-    rt_run_processes(w->folder->wishes->path, &p);
+    rt_run_processes(w->folder->options->path, &p);
     bool dead = p.living == 0 && (has_begun(w) || now - w->began_ns > BEGIN_NS);
     w->over = dead && w->dead;
     w->dead = dead;

@@ -158,7 +158,7 @@ static bool run_lanes(struct hdf5 *h)
     const struct skel_use use = {
         .format = "binary", .opens = opens, .begins = begins, .ended = ended, .context = h};
     int status =
-        h->folder->wishes->follow ? skel_follow(h->folder, &use) : skel_each(h->folder, &use);
+        h->folder->options->follow ? skel_follow(h->folder, &use) : skel_each(h->folder, &use);
     return status == ACCESSES_DONE && make_lanes(h);
 }
 
@@ -249,14 +249,14 @@ static void print_sums(const struct hdf5 *h, const struct rt_accesses_about *abo
     for (size_t i = 0; i < about->segment_count; i++)
         rows += about->segments[i].rows;
     (void)printf("%s: %" PRIu64 " accesses, %zu segments of %zu recordings\n",
-                 h->folder->wishes->output, rows, about->segment_count, h->folder->count);
+                 h->folder->options->output, rows, about->segment_count, h->folder->count);
 }
 
 static bool write_file(struct hdf5 *h, const char *path)
 {
     struct rt_error e = {{0}};
     struct rt_accesses_about about = {.program = NULL};
-    bool good = rt_accesses_open(&h->file, path, (unsigned)h->folder->wishes->compress, &e) == 0 ||
+    bool good = rt_accesses_open(&h->file, path, (unsigned)h->folder->options->compress, &e) == 0 ||
                 unwritten(h, &e);
     good = good && run_lanes(h);
     if (good && !skel_folder_had_some(h->folder)) {
@@ -282,7 +282,7 @@ int skel_hdf5(struct skel_folder *f)
     struct hdf5 h = {.folder = f};
     struct output o;
     struct rt_error e = {{0}};
-    int rc = output_begin(&o, f->wishes->output, &kind, f->wishes->force, &e);
+    int rc = output_begin(&o, f->options->output, &kind, f->options->force, &e);
     if (rc != 0) {
         message_error("skel", "%s", e.text);
         return TOOL_FAILURE;
@@ -296,7 +296,7 @@ int skel_hdf5(struct skel_folder *f)
         message_error("skel",
                       "%s is not made; -rank, -thread and -window leave out what cannot be "
                       "replayed",
-                      f->wishes->output);
+                      f->options->output);
     (void)pthread_mutex_destroy(&h.lock);
     return rc == 0 ? output_finish("skel", TOOL_OK) : TOOL_FAILURE;
 }

@@ -121,7 +121,7 @@ static void start_more(struct ordered *o)
         struct ordered_recording *p = &o->recordings[o->next];
         const struct skel_play how = {.folder = o->folder,
                                       .recording = o->folder->list[o->next],
-                                      .format = o->folder->wishes->format,
+                                      .format = o->folder->options->format,
                                       .out = o->next == o->current ? STDOUT_FILENO : SKEL_PIPE};
         p->started = skel_player_start(&p->player, &how);
         p->ended = !p->started;
@@ -221,7 +221,7 @@ int skel_ordered(struct skel_folder *f)
     } else {
         o->folder = f;
         o->recordings = recordings;
-        o->jobs = skel_jobs(f->wishes, AHEAD);
+        o->jobs = skel_jobs(f->options, AHEAD);
         for (size_t i = 0; i < f->count; i++)
             recordings[i].spool = -1;
         while (status == ACCESSES_DONE && o->current < f->count) {

@@ -34,7 +34,7 @@ static void add_option(struct command_line *c, const char *name, const char *val
 static bool write_line(struct command_line *c, const struct skel_play *how, int control)
 {
     struct skel_folder *f = how->folder;
-    const struct window_span *w = &f->wishes->windows;
+    const struct window_span *w = &f->options->windows;
     const char *built = skel_build(&f->builds, how->recording, -1);
     if (built == NULL)
         return false;

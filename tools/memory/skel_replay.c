@@ -49,7 +49,7 @@ static int as_it_ended(void *context, size_t i, int status)
 
 static int follow(struct skel_folder *f)
 {
-    const struct skel_use use = {.format = f->wishes->format,
+    const struct skel_use use = {.format = f->options->format,
                                  .opens = to_stdout,
                                  .begins = nothing_begins,
                                  .ended = as_it_ended};
@@ -61,28 +61,28 @@ static int follow(struct skel_folder *f)
 /* Returns enum accesses_exit. */
 static int write_stdout(struct skel_folder *f)
 {
-    const struct skel_wishes *w = f->wishes;
-    int status = strcmp(w->format, "binary") == 0 ? begin_binary() : ACCESSES_DONE;
+    const struct skel_options *o = f->options;
+    int status = strcmp(o->format, "binary") == 0 ? begin_binary() : ACCESSES_DONE;
     if (status != ACCESSES_DONE)
         return status;
-    return w->follow ? follow(f) : skel_ordered(f);
+    return o->follow ? follow(f) : skel_ordered(f);
 }
 
-int skel_replay(const struct skel_wishes *w)
+int skel_replay(const struct skel_options *o)
 {
     struct skel_folder f;
     struct sigaction before;
-    int status = ACCESSES_FAILED, code = skel_folder_open(&f, w);
-    bool hdf5 = strcmp(w->format, "hdf5") == 0;
-    f.builds.counts = strcmp(w->format, "count") == 0;
-    if (code == TOOL_OK && !w->follow) {
+    int status = ACCESSES_FAILED, code = skel_folder_open(&f, o);
+    bool hdf5 = strcmp(o->format, "hdf5") == 0;
+    f.builds.counts = strcmp(o->format, "count") == 0;
+    if (code == TOOL_OK && !o->follow) {
         code = skel_folder_look(&f, false);
         if (f.count == 0 && code == TOOL_OK)
             code = skel_folder_lacks(&f);
     }
     /* An HDF5 file holds everything or is not made; other formats go on without damaged
      * recordings. */
-    bool goes_on = w->follow ? code == TOOL_OK : f.count > 0 && (code == TOOL_OK || !hdf5);
+    bool goes_on = o->follow ? code == TOOL_OK : f.count > 0 && (code == TOOL_OK || !hdf5);
     /* If a reader closes its end or a compiler ends, this process must first end what it started:
      * ignore SIGPIPE. */
     (void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &before);

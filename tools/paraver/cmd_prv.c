@@ -22,13 +22,13 @@ static bool is_ours(const char *folder)
 
 static const struct output_kind kind = {.option = "output", .folder = true, .is_ours = is_ours};
 
-static int write_prv(const struct replay_wishes *w, struct event_replay *r, const char *out)
+static int write_prv(const struct replay_command *command, struct event_replay *r, const char *out)
 {
     struct prv_found found;
     struct rt_error e = {{0}};
     struct output o;
     bool first = parts_is_first(); /* it assembles the parts of all processes */
-    int rc = first ? output_begin(&o, out, &kind, w->force, &e) : 0;
+    int rc = first ? output_begin(&o, out, &kind, command->force, &e) : 0;
     if (rc == 0)
         rc = prv_write(r, first ? o.working : out, &found, &e);
     if (first)
@@ -51,7 +51,7 @@ static int write_prv(const struct replay_wishes *w, struct event_replay *r, cons
                          unmatched_text((enum unmatched_reason)i));
     if (found.replay.wrong == 0)
         return TOOL_OK;
-    message_warning(w->command,
+    message_warning(command->command,
                     "%" PRIu64 " events could not be right; what they leave unknown is marked",
                     found.replay.wrong);
     return TOOL_FAILURE;
@@ -60,20 +60,20 @@ static int write_prv(const struct replay_wishes *w, struct event_replay *r, cons
 static int prv_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_prv, .count = argc, .words = argv, .next = 1};
-    static struct replay_wishes w;
+    static struct replay_command command;
     static char out[PATH_MAX];
     struct rt_run *run;
     struct event_replay *replay;
     int code;
     parts_enter();
-    w = (struct replay_wishes){.command = "prv", .wait = 10};
-    if (!arguments_one_folder(&a, replay_take_option, &w, "DIR", &w.path, &code))
+    command = (struct replay_command){.command = "prv", .wait = 10};
+    if (!arguments_one_folder(&a, replay_take_option, &command, "DIR", &command.path, &code))
         return parts_end(code);
-    code = replay_begin(&w, w.out, "/prv", &run, &replay);
+    code = replay_begin(&command, command.out, "/prv", &run, &replay);
     if (code != TOOL_OK)
         return parts_end(code);
-    output_name(out, w.out, rt_run_dir(run), "/prv");
-    code = write_prv(&w, replay, out);
+    output_name(out, command.out, rt_run_dir(run), "/prv");
+    code = write_prv(&command, replay, out);
     replay_close(replay);
     rt_run_close(run);
     return parts_end(output_finish("prv", code));

@@ -9,7 +9,7 @@
 
 #define MOST_FOLDERS 1000
 
-struct report_wishes {
+struct report_options {
     const char *path[MOST_FOLDERS];
     size_t paths;
     const char *whole;
@@ -19,69 +19,69 @@ struct report_wishes {
     struct window_span windows;
 };
 
-static int take_option(struct report_wishes *w, const struct arguments *a)
+static int take_option(struct report_options *o, const struct arguments *a)
 {
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "json") == 0)
-        w->json = true;
+        o->json = true;
     else if (strcmp(name, "all") == 0)
-        w->all = true;
+        o->all = true;
     else if (strcmp(name, "hot") == 0)
-        w->hot = true;
-    else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
+        o->hot = true;
+    else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
         message_error("report", "-rank: %s", e.text);
-    else if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+    else if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
         message_error("report", "-window: %s", e.text);
     else if (strcmp(name, "total") == 0 && a->value[0] == '\0')
         message_error("report", "-total is empty: the folder of a run is legal");
     else if (strcmp(name, "total") == 0)
-        w->whole = a->value;
-    else if (strcmp(name, "top") == 0 && argument_number(a->value, 0, 1000000, &w->top) != 0)
+        o->whole = a->value;
+    else if (strcmp(name, "top") == 0 && argument_number(a->value, 0, 1000000, &o->top) != 0)
         message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
-    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
+    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
         message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else if (strcmp(name, "messages") == 0 && !messages_choose(a->value))
         message_error("report", "-messages is \"%s\": likely, sure and none are legal", a->value);
     else
         return TOOL_OK;
-    return a->option->value == NULL || w->whole == a->value ? TOOL_OK : TOOL_USAGE;
+    return a->option->value == NULL || o->whole == a->value ? TOOL_OK : TOOL_USAGE;
 }
 
-static int read_wishes(struct report_wishes *w, int argc, char **argv, int *code)
+static int read_options(struct report_options *o, int argc, char **argv, int *code)
 {
     struct arguments a = {.command = &command_report, .count = argc, .words = argv, .next = 1};
-    *w = (struct report_wishes){.top = 20, .wait = 30};
+    *o = (struct report_options){.top = 20, .wait = 30};
     for (enum argument_kind kind; (kind = arguments_next(&a)) != ARGUMENT_END;) {
         *code = kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
         if (kind == ARGUMENT_DONE || kind == ARGUMENT_WRONG)
             return 1;
-        if (kind == ARGUMENT_OPTION && (*code = take_option(w, &a)) != TOOL_OK)
+        if (kind == ARGUMENT_OPTION && (*code = take_option(o, &a)) != TOOL_OK)
             return 1;
-        if (kind == ARGUMENT_WORD && w->paths == MOST_FOLDERS) {
+        if (kind == ARGUMENT_WORD && o->paths == MOST_FOLDERS) {
             message_error("report", "%d folders at once are enough; \"%s\" is one more",
                           MOST_FOLDERS, a.value);
             return 1;
         }
         if (kind == ARGUMENT_WORD)
-            w->path[w->paths++] = a.value;
+            o->path[o->paths++] = a.value;
     }
     *code = TOOL_USAGE;
-    if (w->paths == 0)
+    if (o->paths == 0)
         message_error("report", "no folder is named: regtrace report DIR");
-    else if (w->json && w->paths > 1)
+    else if (o->json && o->paths > 1)
         message_error("report", "--json takes one folder at a time; \"%s\" is a second one",
-                      w->path[1]);
-    return w->paths == 0 || (w->json && w->paths > 1);
+                      o->path[1]);
+    return o->paths == 0 || (o->json && o->paths > 1);
 }
 
 /* Reads the run of -total, which gives the true totals. */
-static int read_whole(const struct report_wishes *w, struct report *whole)
+static int read_whole(const struct report_options *o, struct report *whole)
 {
     static const struct rank_list every;
     static const struct window_span all;
     struct rt_error e = {{0}};
-    struct rt_run *run = tool_open_run("report", w->whole, w->wait);
+    struct rt_run *run = tool_open_run("report", o->whole, o->wait);
     int rc = run == NULL ? TOOL_FAILURE : TOOL_OK;
     if (rc == TOOL_OK && report_collect(whole, run, &every, &all, &e) != 0) {
         message_error("report", "-total: %s", e.text);
@@ -99,42 +99,42 @@ static int read_whole(const struct report_wishes *w, struct report *whole)
     return rc;
 }
 
-static void print_one(const struct report_wishes *w, const struct report *r,
+static void print_one(const struct report_options *o, const struct report *r,
                       const struct report *whole)
 {
     struct report_estimate estimate;
     const struct report_estimate *e =
-        report_estimate(r, w->whole != NULL ? whole : NULL, &estimate) ? &estimate : NULL;
-    if (w->whole != NULL && e == NULL)
+        report_estimate(r, o->whole != NULL ? whole : NULL, &estimate) ? &estimate : NULL;
+    if (o->whole != NULL && e == NULL)
         message_warning("report",
                         "-total has no use: no window of %s stands for a whole run "
                         "(uniform, or a regions file)",
                         r->dir);
-    if (w->json)
+    if (o->json)
         report_print_json(stdout, r, e);
     else if (r->failed < r->rank_count)
-        report_print_text(stdout, r, e, (size_t)w->top, w->all);
+        report_print_text(stdout, r, e, (size_t)o->top, o->all);
 }
 
-static int report_one(const struct report_wishes *w, const char *path)
+static int report_one(const struct report_options *o, const char *path)
 {
     static struct report r, whole;
     struct rt_error e = {{0}};
-    struct rt_run *run = tool_open_run("report", path, w->wait);
+    struct rt_run *run = tool_open_run("report", path, o->wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    int code = w->whole != NULL ? read_whole(w, &whole) : TOOL_OK;
+    int code = o->whole != NULL ? read_whole(o, &whole) : TOOL_OK;
     if (code != TOOL_OK) {
         report_free(&whole);
         rt_run_close(run);
         return code;
     }
-    if (report_collect(&r, run, &w->ranks, &w->windows, &e) != 0) {
+    if (report_collect(&r, run, &o->ranks, &o->windows, &e) != 0) {
         message_error("report", "%s", e.text);
         code = TOOL_FAILURE;
     } else {
-        report_collect_waits(&r, run, &w->ranks);
-        print_one(w, &r, &whole);
+        report_collect_waits(&r, run, &o->ranks);
+        print_one(o, &r, &whole);
     }
     for (size_t i = 0; i < r.rank_count; i++)
         if (r.ranks[i].error != NULL)
@@ -147,14 +147,14 @@ static int report_one(const struct report_wishes *w, const char *path)
     return code;
 }
 
-static int hot_rank(struct hot *h, const struct report_wishes *w, const struct rt_run *run,
+static int hot_rank(struct hot *h, const struct report_options *o, const struct rt_run *run,
                     size_t i)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
     int rc = rt_rank_open(&rank, run, i, &e);
-    if (rc == 0 && rank_list_has(&w->ranks, rt_rank_info(rank)->rank))
-        rc = hot_collect(h, rank, &w->windows, &e);
+    if (rc == 0 && rank_list_has(&o->ranks, rt_rank_info(rank)->rank))
+        rc = hot_collect(h, rank, &o->windows, &e);
     rt_rank_close(rank);
     if (rc != 0)
         message_error("report", "%s: %s", rt_run_file(run, i), e.text);
@@ -162,17 +162,17 @@ static int hot_rank(struct hot *h, const struct report_wishes *w, const struct r
 }
 
 /* Shows the samples of all ranks together. */
-static int report_hot(const struct report_wishes *w, const char *path)
+static int report_hot(const struct report_options *o, const char *path)
 {
     struct hot h = {0};
     struct progress p;
     int code = TOOL_OK;
-    struct rt_run *run = tool_open_run("report", path, w->wait);
+    struct rt_run *run = tool_open_run("report", path, o->wait);
     if (run == NULL)
         return TOOL_FAILURE;
     progress_begin(&p, "reading samples");
     for (size_t i = 0; i < rt_run_count(run); i++) {
-        if (hot_rank(&h, w, run, i) != 0)
+        if (hot_rank(&h, o, run, i) != 0)
             code = TOOL_FAILURE;
         progress_update(&p, i + 1, rt_run_count(run));
     }
@@ -180,10 +180,10 @@ static int report_hot(const struct report_wishes *w, const char *path)
     if (hot_resolve(&h) != 0) {
         message_error("report", "out of memory");
         code = TOOL_FAILURE;
-    } else if (w->json) {
+    } else if (o->json) {
         hot_print_json(stdout, &h);
     } else {
-        hot_print_text(stdout, &h, (size_t)w->top);
+        hot_print_text(stdout, &h, (size_t)o->top);
     }
     hot_free(&h);
     rt_run_close(run);
@@ -192,15 +192,15 @@ static int report_hot(const struct report_wishes *w, const char *path)
 
 static int report_main(int argc, char **argv)
 {
-    static struct report_wishes w;
+    static struct report_options o;
     int code;
-    if (read_wishes(&w, argc, argv, &code) != 0)
+    if (read_options(&o, argc, argv, &code) != 0)
         return code;
     code = TOOL_OK;
-    for (size_t i = 0; i < w.paths; i++) {
+    for (size_t i = 0; i < o.paths; i++) {
         if (i > 0)
             (void)fputc('\n', stdout);
-        if ((w.hot ? report_hot : report_one)(&w, w.path[i]) != TOOL_OK)
+        if ((o.hot ? report_hot : report_one)(&o, o.path[i]) != TOOL_OK)
             code = TOOL_FAILURE;
     }
     return output_finish("report", code);

@@ -13,10 +13,10 @@
 
 #define MOST_WINDOWS 1000000
 
-struct plan_wishes {
+struct plan_options {
     const char *path, *out;
     struct rank_list ranks;
-    struct plan_wish plan;
+    struct plan_windows plan;
     uint64_t wait;
 };
 
@@ -51,29 +51,29 @@ static bool instructions(const char *text, uint64_t least, uint64_t *out)
     return true;
 }
 
-static int take_option(void *wishes, const struct arguments *a)
+static int take_option(void *options, const struct arguments *a)
 {
-    struct plan_wishes *w = wishes;
+    struct plan_options *o = options;
     struct rt_error e = {{0}};
     const char *name = a->option->name, *v = a->value;
 #define COUNT                                                                                      \
     "instructions as a whole number, with K, M, G or T for thousands and so on, for example "
     if (strcmp(name, "windows") == 0 &&
-        (argument_number(v, 1, MOST_WINDOWS, &w->plan.windows) != 0))
+        (argument_number(v, 1, MOST_WINDOWS, &o->plan.windows) != 0))
         message_error("plan", "-windows is \"%s\": a number from 1 to %d is legal", v,
                       MOST_WINDOWS);
-    else if (strcmp(name, "length") == 0 && !instructions(v, 1, &w->plan.length))
+    else if (strcmp(name, "length") == 0 && !instructions(v, 1, &o->plan.length))
         message_error("plan", "-length is \"%s\": legal are " COUNT "10M", v);
-    else if (strcmp(name, "warmup") == 0 && !instructions(v, 0, &w->plan.warmup))
+    else if (strcmp(name, "warmup") == 0 && !instructions(v, 0, &o->plan.warmup))
         message_error("plan", "-warmup is \"%s\": legal are " COUNT "1M; 0 for none", v);
-    else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, v, &e) != 0)
+    else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, v, &e) != 0)
         message_error("plan", "-rank: %s", e.text);
-    else if (strcmp(name, "wait") == 0 && argument_number(v, 0, 86400, &w->wait) != 0)
+    else if (strcmp(name, "wait") == 0 && argument_number(v, 0, 86400, &o->wait) != 0)
         message_error("plan", "-wait is \"%s\": seconds from 0 to 86400 are legal", v);
     else if (strcmp(name, "output") == 0 && v[0] == '\0')
         message_error("plan", "-output is empty: the name of a new file is legal");
     else {
-        w->out = strcmp(name, "output") == 0 ? v : w->out;
+        o->out = strcmp(name, "output") == 0 ? v : o->out;
         return TOOL_OK;
     }
 #undef COUNT
@@ -82,14 +82,14 @@ static int take_option(void *wishes, const struct arguments *a)
 
 /* Skips files of forked children and of programs after exec: they run the chains too, but nothing
  * is planned for them. */
-static bool take_file(struct totals *t, const struct plan_wishes *w, const struct rt_run *run,
+static bool take_file(struct totals *t, const struct plan_options *o, const struct rt_run *run,
                       size_t i)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
     int rc = rt_rank_open(&rank, run, i, &e);
     bool wanted = rc != 0 || (rt_rank_info(rank)->is_main || rt_run_is_one_file(run));
-    wanted = wanted && (rc != 0 || rank_list_has(&w->ranks, rt_rank_info(rank)->rank));
+    wanted = wanted && (rc != 0 || rank_list_has(&o->ranks, rt_rank_info(rank)->rank));
     if (rc == 0 && rt_rank_info(rank)->size > t->size)
         t->size = rt_rank_info(rank)->size;
     if (rc == 0 && wanted)
@@ -102,7 +102,7 @@ static bool take_file(struct totals *t, const struct plan_wishes *w, const struc
     return rc == 0;
 }
 
-static bool read_totals(struct totals *t, const struct plan_wishes *w, const struct rt_run *run)
+static bool read_totals(struct totals *t, const struct plan_options *o, const struct rt_run *run)
 {
     struct progress p;
     bool good = true;
@@ -114,21 +114,21 @@ static bool read_totals(struct totals *t, const struct plan_wishes *w, const str
     }
     progress_begin(&p, "reading totals");
     for (size_t i = 0; i < rt_run_count(run); i++) {
-        good &= take_file(t, w, run, i);
+        good &= take_file(t, o, run, i);
         progress_update(&p, i, rt_run_count(run));
     }
     progress_end(&p);
     if (good && t->count == 0)
-        message_error("plan", "none of the ranks asked for (-rank) is in %s", w->path);
+        message_error("plan", "none of the ranks asked for (-rank) is in %s", o->path);
     return good && t->count > 0;
 }
 
 /* Refuses to plan if ranks are missing. A rank without totals would run without windows, though
  * nobody asked for that. */
-static bool ranks_are_complete(const struct totals *t, const struct plan_wishes *w,
+static bool ranks_are_complete(const struct totals *t, const struct plan_options *o,
                                const struct rt_run *run)
 {
-    if (w->ranks.count > 0 || rt_run_is_one_file(run) || t->size <= 0 ||
+    if (o->ranks.count > 0 || rt_run_is_one_file(run) || t->size <= 0 ||
         t->count >= (size_t)t->size)
         return true;
     message_error("plan",
@@ -154,7 +154,7 @@ static bool chain_is_legal(const char *chains)
     return rc == 0;
 }
 
-static void say_group(const struct plan_wishes *w, const struct plan_rank *ranks,
+static void say_group(const struct plan_options *o, const struct plan_rank *ranks,
                       const struct plan_group *g)
 {
     char *list = plan_ranks_text(ranks, g), thread[40] = "";
@@ -164,12 +164,12 @@ static void say_group(const struct plan_wishes *w, const struct plan_rank *ranks
                   "rank%s %s: %" PRIu64 " to %" PRIu64 " instructions%s; %" PRIu64
                   " windows of %" PRIu64 ", one every %" PRIu64 "\n",
                   g->count > 1 ? "s" : "", list != NULL ? list : "?", g->total, g->most, thread,
-                  w->plan.windows, w->plan.length, plan_period(&w->plan, g->total));
+                  o->plan.windows, o->plan.length, plan_period(&o->plan, g->total));
     free(list);
 }
 
 /* Returns all chains, one per line, malloc'ed; NULL after printing a message. */
-static char *make_chains(const struct plan_wishes *w, struct totals *t)
+static char *make_chains(const struct plan_options *o, struct totals *t)
 {
     struct plan_group *groups = NULL;
     size_t count = 0, bytes = 0;
@@ -180,8 +180,8 @@ static char *make_chains(const struct plan_wishes *w, struct totals *t)
     if (!good)
         message_error("plan", "no memory");
     for (size_t i = 0; i < count && good; i++) {
-        bool all = count == 1 && w->ranks.count == 0;
-        char *chain = plan_chain(&w->plan, t->ranks, &groups[i], all, &e);
+        bool all = count == 1 && o->ranks.count == 0;
+        char *chain = plan_chain(&o->plan, t->ranks, &groups[i], all, &e);
         good = chain != NULL;
         if (good)
             (void)fprintf(out, "%s\n", chain);
@@ -191,7 +191,7 @@ static char *make_chains(const struct plan_wishes *w, struct totals *t)
     }
     good &= out != NULL && fclose(out) == 0 && chain_is_legal(text);
     for (size_t i = 0; i < count && good; i++)
-        say_group(w, t->ranks, &groups[i]);
+        say_group(o, t->ranks, &groups[i]);
     free(groups);
     if (good)
         return text;
@@ -200,12 +200,12 @@ static char *make_chains(const struct plan_wishes *w, struct totals *t)
 }
 
 /* Writes the chains to a new file, so that it never replaces a plan that is in use. */
-static bool write_file(const struct plan_wishes *w, const char *chains)
+static bool write_file(const struct plan_options *o, const char *chains)
 {
-    int fd = open(w->out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(o->out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (out == NULL) {
-        message_error("plan", "cannot write %s: %s; -output FILE names another", w->out,
+        message_error("plan", "cannot write %s: %s; -output FILE names another", o->out,
                       strerror(errno));
         if (fd >= 0)
             (void)close(fd);
@@ -214,23 +214,23 @@ static bool write_file(const struct plan_wishes *w, const char *chains)
     (void)fprintf(out,
                   "# regtrace plan: %" PRIu64 " windows of %" PRIu64
                   " instructions, warm-up %" PRIu64 ", for the totals of %s\n%s",
-                  w->plan.windows, w->plan.length, w->plan.warmup, w->path, chains);
+                  o->plan.windows, o->plan.length, o->plan.warmup, o->path, chains);
     if (fclose(out) == 0)
         return true;
-    message_error("plan", "cannot write %s: %s", w->out, strerror(errno));
-    (void)unlink(w->out);
+    message_error("plan", "cannot write %s: %s", o->out, strerror(errno));
+    (void)unlink(o->out);
     return false;
 }
 
-static int plan_run(const struct plan_wishes *w, const struct rt_run *run)
+static int plan_run(const struct plan_options *o, const struct rt_run *run)
 {
     struct totals t;
     char *chains = NULL;
-    if (read_totals(&t, w, run) && ranks_are_complete(&t, w, run))
-        chains = make_chains(w, &t);
+    if (read_totals(&t, o, run) && ranks_are_complete(&t, o, run))
+        chains = make_chains(o, &t);
     bool good = chains != NULL;
-    if (good && w->out != NULL)
-        good = write_file(w, chains);
+    if (good && o->out != NULL)
+        good = write_file(o, chains);
     else if (good)
         (void)fputs(chains, stdout);
     free(chains);
@@ -241,22 +241,22 @@ static int plan_run(const struct plan_wishes *w, const struct rt_run *run)
 static int plan_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_plan, .count = argc, .words = argv, .next = 1};
-    static struct plan_wishes w;
-    w.wait = 30;
+    static struct plan_options o;
+    o.wait = 30;
     int code;
-    if (!arguments_one_folder(&a, take_option, &w, "--windows N --length L DIR", &w.path, &code))
+    if (!arguments_one_folder(&a, take_option, &o, "--windows N --length L DIR", &o.path, &code))
         return code;
-    if (w.plan.windows == 0)
+    if (o.plan.windows == 0)
         message_error("plan", "-windows is missing: how many windows, for example -windows 50");
-    else if (w.plan.length == 0)
+    else if (o.plan.length == 0)
         message_error("plan",
                       "-length is missing: instructions of a window, for example -length 10M");
-    if (w.plan.windows == 0 || w.plan.length == 0)
+    if (o.plan.windows == 0 || o.plan.length == 0)
         return TOOL_USAGE;
-    struct rt_run *run = tool_open_run("plan", w.path, w.wait);
+    struct rt_run *run = tool_open_run("plan", o.path, o.wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    code = plan_run(&w, run);
+    code = plan_run(&o, run);
     rt_run_close(run);
     return output_finish("plan", code);
 }

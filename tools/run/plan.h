@@ -9,7 +9,7 @@
 #define PLAN_APART 0.01 /* totals that differ by more get chains of their own */
 
 /* The request, in instructions. */
-struct plan_wish {
+struct plan_windows {
     uint64_t windows, length, warmup;
 };
 
@@ -40,7 +40,7 @@ RT_MUST_CHECK int plan_group(struct plan_rank *ranks, size_t rank_count, struct 
 /* Returns the chain of a group, malloc'ed, without a newline. `all`: the group has every rank of
  * the run, so the chain names none. Returns NULL with the text if the windows do not fit (the text
  * says how many would), or without memory. */
-char *plan_chain(const struct plan_wish *wish, const struct plan_rank *ranks,
+char *plan_chain(const struct plan_windows *plan, const struct plan_rank *ranks,
                  const struct plan_group *group, bool all, struct rt_error *e);
 
 /* Returns the ranks of a group in order, such as "0-3+8", malloc'ed; NULL without memory. */
@@ -48,6 +48,6 @@ char *plan_ranks_text(const struct plan_rank *ranks, const struct plan_group *gr
 
 /* Returns the distance from the start of one window (of its warm-up, if there is one) to the start
  * of the next. */
-uint64_t plan_period(const struct plan_wish *wish, uint64_t total);
+uint64_t plan_period(const struct plan_windows *plan, uint64_t total);
 
 #endif

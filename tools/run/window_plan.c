@@ -117,18 +117,18 @@ char *plan_ranks_text(const struct plan_rank *ranks, const struct plan_group *gr
 /* A window lies in the middle of its share of the run, so that the last one still ends within a run
  * that is a little shorter. A warm-up needs a repeated chain: a full gap before each window, half a
  * gap after the last. */
-uint64_t plan_period(const struct plan_wish *wish, uint64_t total)
+uint64_t plan_period(const struct plan_windows *plan, uint64_t total)
 {
-    if (wish->warmup == 0)
-        return total / wish->windows;
-    __uint128_t twice = 2 * (__uint128_t)total + wish->warmup + wish->length;
-    return (uint64_t)(twice / (2 * (__uint128_t)wish->windows + 1));
+    if (plan->warmup == 0)
+        return total / plan->windows;
+    __uint128_t twice = 2 * (__uint128_t)total + plan->warmup + plan->length;
+    return (uint64_t)(twice / (2 * (__uint128_t)plan->windows + 1));
 }
 
-static int too_large(const struct plan_wish *w, const struct plan_group *g, int32_t rank,
+static int too_large(const struct plan_windows *plan, const struct plan_group *g, int32_t rank,
                      struct rt_error *e)
 {
-    uint64_t each = w->length + w->warmup, most = g->total / each;
+    uint64_t each = plan->length + plan->warmup, most = g->total / each;
     char fewer[64] = "";
     if (most > 0)
         (void)snprintf(fewer, sizeof fewer, "at most %" PRIu64 " such windows (-windows)", most);
@@ -137,40 +137,41 @@ static int too_large(const struct plan_wish *w, const struct plan_group *g, int3
     rt_error_set(e,
                  "%" PRIu64 " windows of %" PRIu64 " instructions do not fit: rank %" PRId32
                  " has %" PRIu64 " instructions, room for %s%s",
-                 w->windows, each, rank, g->total, fewer,
-                 g->total / w->windows > w->warmup ? "" : ", and -warmup alone takes them all");
+                 plan->windows, each, rank, g->total, fewer,
+                 g->total / plan->windows > plan->warmup ? ""
+                                                         : ", and -warmup alone takes them all");
     return -ERANGE;
 }
 
-static bool fits(const struct plan_wish *w, const struct plan_group *g)
+static bool fits(const struct plan_windows *plan, const struct plan_group *g)
 {
-    __uint128_t need = ((__uint128_t)w->length + w->warmup) * w->windows;
-    return need <= g->total && plan_period(w, g->total) >= w->length + w->warmup;
+    __uint128_t need = ((__uint128_t)plan->length + plan->warmup) * plan->windows;
+    return need <= g->total && plan_period(plan, g->total) >= plan->length + plan->warmup;
 }
 
-char *plan_chain(const struct plan_wish *w, const struct plan_rank *ranks,
+char *plan_chain(const struct plan_windows *plan, const struct plan_rank *ranks,
                  const struct plan_group *g, bool all, struct rt_error *e)
 {
     char tokens[48] = "", *on = NULL, *chain = NULL, *list = NULL;
-    if (!fits(w, g)) {
-        (void)too_large(w, g, ranks[g->first].rank, e);
+    if (!fits(plan, g)) {
+        (void)too_large(plan, g, ranks[g->first].rank, e);
         return NULL;
     }
-    uint64_t period = plan_period(w, g->total);
-    uint64_t gap = period - w->length - w->warmup;
+    uint64_t period = plan_period(plan, g->total);
+    uint64_t gap = period - plan->length - plan->warmup;
     if (g->thread >= 0)
         (void)snprintf(tokens, sizeof tokens, ":tid%" PRId32, g->thread);
     list = all ? NULL : plan_ranks_text(ranks, g);
     int n = asprintf(&on, "%s%s%s", tokens, list != NULL ? ":ranks" : "", list != NULL ? list : "");
-    if (n >= 0 && (all || list != NULL) && w->warmup == 0)
+    if (n >= 0 && (all || list != NULL) && plan->warmup == 0)
         n = asprintf(&chain,
                      "precond:icount:%" PRIu64 "%s,uniform:%" PRIu64 ":%" PRIu64 ":%" PRIu64 "%s",
-                     gap / 2, on, period, w->length, w->windows, on);
+                     gap / 2, on, period, plan->length, plan->windows, on);
     else if (n >= 0 && (all || list != NULL))
         n = asprintf(&chain,
                      "warmup-start:icount:%" PRIu64 "%s:bcast,start:icount:%" PRIu64
                      "%s:bcast,stop:icount:%" PRIu64 "%s:bcast,repeat:%" PRIu64,
-                     gap, on, w->warmup, on, w->length, on, w->windows);
+                     gap, on, plan->warmup, on, plan->length, on, plan->windows);
     free(list);
     free(on);
     if (n < 0 || chain == NULL) {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct split_wishes {
+struct split_options {
     const char *path, *out;
     struct rank_list ranks;
     struct window_span windows;
@@ -28,20 +28,20 @@ struct split_tally {
     bool any_rank, failed;
 };
 
-static int take_option(void *wishes, const struct arguments *a)
+static int take_option(void *options, const struct arguments *a)
 {
-    struct split_wishes *w = wishes;
+    struct split_options *o = options;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     if (strcmp(name, "output") == 0 && a->value[0] != '\0')
-        w->out = a->value;
+        o->out = a->value;
     else if (strcmp(name, "output") == 0)
         message_error("split", "-output is empty: the name of a new folder is legal");
-    else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, a->value, &e) != 0)
+    else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
         message_error("split", "-rank: %s", e.text);
-    else if (strcmp(name, "window") == 0 && window_span_parse(&w->windows, a->value, &e) != 0)
+    else if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
         message_error("split", "-window: %s", e.text);
-    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &w->wait) != 0)
+    else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
         message_error("split", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else
         return TOOL_OK;
@@ -90,7 +90,7 @@ static bool split_window(struct split_tally *t, struct rt_rank *rank, const stru
     return true;
 }
 
-static bool split_rank(struct split_tally *t, const struct split_wishes *w, struct rt_rank *rank)
+static bool split_rank(struct split_tally *t, const struct split_options *o, struct rt_rank *rank)
 {
     struct rt_extents x;
     struct rt_error e = {{0}};
@@ -103,7 +103,7 @@ static bool split_rank(struct split_tally *t, const struct split_wishes *w, stru
         return true;
     }
     for (size_t i = 0; i < x.count && good; i++) {
-        if (x.rows[i].known && window_span_has(&w->windows, x.rows[i].ordinal))
+        if (x.rows[i].known && window_span_has(&o->windows, x.rows[i].ordinal))
             good = split_window(t, rank, &x, &x.rows[i]);
         progress_update(&p, i, x.count);
     }
@@ -139,7 +139,7 @@ static bool note_process(struct split_tally *t, uint32_t pid)
     return true;
 }
 
-static bool split_file(struct split_tally *t, const struct split_wishes *w,
+static bool split_file(struct split_tally *t, const struct split_options *o,
                        const struct rt_run *run, size_t i)
 {
     struct rt_rank *rank = NULL;
@@ -150,10 +150,10 @@ static bool split_file(struct split_tally *t, const struct split_wishes *w,
         t->failed = true;
         return true;
     }
-    if (rank_list_has(&w->ranks, rt_rank_info(rank)->rank)) {
+    if (rank_list_has(&o->ranks, rt_rank_info(rank)->rank)) {
         t->any_rank = true;
         if (is_complete(rt_run_file(run, i), rank))
-            good = split_rank(t, w, rank) && note_process(t, rt_rank_info(rank)->pid);
+            good = split_rank(t, o, rank) && note_process(t, rt_rank_info(rank)->pid);
         else
             t->failed = true;
     }
@@ -196,19 +196,19 @@ static bool carry_memory(struct split_tally *t, const struct rt_run *run)
     return rc == 0;
 }
 
-static int say_result(const struct split_tally *t, const struct split_wishes *w,
+static int say_result(const struct split_tally *t, const struct split_options *o,
                       const struct rt_run *run)
 {
     char span[48];
     if (!t->any_rank && !t->failed) {
-        message_error("split", "none of the ranks asked for (-rank) is in %s", w->path);
+        message_error("split", "none of the ranks asked for (-rank) is in %s", o->path);
         return TOOL_FAILURE;
     }
     if (t->files == 0 && !t->failed) {
         message_error("split",
                       "%s in %s: there is nothing to split; `regtrace report --all` lists "
                       "the windows that are",
-                      w->windows.given ? window_span_text(span, &w->windows) : "no window",
+                      o->windows.given ? window_span_text(span, &o->windows) : "no window",
                       rt_run_dir(run));
         return TOOL_FAILURE;
     }
@@ -227,34 +227,34 @@ static int say_result(const struct split_tally *t, const struct split_wishes *w,
     return t->failed ? TOOL_FAILURE : TOOL_OK;
 }
 
-static int split_run(const struct split_wishes *w, const struct rt_run *run)
+static int split_run(const struct split_options *o, const struct rt_run *run)
 {
     static struct split_tally t;
     bool good = true;
-    if (!output_folder("split", w->out, rt_run_dir(run), "-windows", t.out))
+    if (!output_folder("split", o->out, rt_run_dir(run), "-windows", t.out))
         return TOOL_FAILURE;
     for (size_t i = 0; i < rt_run_count(run) && good; i++)
-        good = split_file(&t, w, run, i);
+        good = split_file(&t, o, run, i);
     t.failed |= !good || !carry_memory(&t, run);
     build_indexes(&t);
     (void)rmdir(t.out); /* succeeds only if nothing was written */
     free(t.made);
     free(t.pids);
-    return say_result(&t, w, run);
+    return say_result(&t, o, run);
 }
 
 static int split_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_split, .count = argc, .words = argv, .next = 1};
-    static struct split_wishes w;
-    w.wait = 30;
+    static struct split_options o;
+    o.wait = 30;
     int code;
-    if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.path, &code))
+    if (!arguments_one_folder(&a, take_option, &o, "DIR", &o.path, &code))
         return code;
-    struct rt_run *run = tool_open_run("split", w.path, w.wait);
+    struct rt_run *run = tool_open_run("split", o.path, o.wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    code = split_run(&w, run);
+    code = split_run(&o, run);
     rt_run_close(run);
     return output_finish("split", code);
 }

@@ -13,8 +13,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-struct timeline_wishes {
-    struct replay_wishes replay;
+struct timeline_command {
+    struct replay_command replay;
     struct timeline_options options;
     const char *svg, *png;
 };
@@ -44,38 +44,38 @@ static bool take_seconds(const char *option, const char *text, int64_t *ns)
     return false;
 }
 
-static int take_option(void *wishes, const struct arguments *a)
+static int take_option(void *options, const struct arguments *a)
 {
-    struct timeline_wishes *w = wishes;
+    struct timeline_command *command = options;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     bool good = true;
     if (strcmp(name, "svg") == 0 || strcmp(name, "png") == 0) {
-        *(name[0] == 's' ? &w->svg : &w->png) = a->value;
+        *(name[0] == 's' ? &command->svg : &command->png) = a->value;
         good = a->value[0] != '\0';
         if (!good)
             message_error("timeline", "-%s is empty: the name of a new file is legal", name);
     } else if (strcmp(name, "from") == 0) {
-        good = take_seconds("from", a->value, &w->options.from);
+        good = take_seconds("from", a->value, &command->options.from);
     } else if (strcmp(name, "to") == 0) {
-        good = take_seconds("to", a->value, &w->options.to);
+        good = take_seconds("to", a->value, &command->options.to);
     } else if (strcmp(name, "most") == 0) {
-        good = argument_number(a->value, 0, UINT32_MAX, &w->options.most) == 0;
+        good = argument_number(a->value, 0, UINT32_MAX, &command->options.most) == 0;
         if (!good)
             message_error("timeline", "-most is \"%s\": a number from 0 to %" PRIu32 " is legal",
                           a->value, UINT32_MAX);
     } else if (strcmp(name, "rows") == 0) {
-        w->options.processors = strcmp(a->value, "processors") == 0;
-        good = w->options.processors || strcmp(a->value, "threads") == 0;
+        command->options.processors = strcmp(a->value, "processors") == 0;
+        good = command->options.processors || strcmp(a->value, "threads") == 0;
         if (!good)
             message_error("timeline", "-rows is \"%s\": threads and processors are legal",
                           a->value);
     } else if (strcmp(name, "window") == 0) {
-        good = window_span_parse(&w->options.windows, a->value, &e) == 0;
+        good = window_span_parse(&command->options.windows, a->value, &e) == 0;
         if (!good)
             message_error("timeline", "-window: %s", e.text);
     } else {
-        return replay_take_option(&w->replay, a);
+        return replay_take_option(&command->replay, a);
     }
     return good ? TOOL_OK : TOOL_USAGE;
 }
@@ -158,7 +158,7 @@ static int write_targets(struct timeline *t, const struct replay_found *found, u
     return TOOL_FAILURE;
 }
 
-static int make_pictures(struct timeline_wishes *w, struct event_replay *r,
+static int make_pictures(struct timeline_command *command, struct event_replay *r,
                          struct target targets[3])
 {
     struct timeline *t = NULL;
@@ -167,17 +167,17 @@ static int make_pictures(struct timeline_wishes *w, struct event_replay *r,
     char dir[PATH_MAX];
     int code = TOOL_OK;
     for (unsigned i = 0; i < 3 && code == TOOL_OK; i++)
-        if (targets[i].path != NULL && !create(&targets[i], w->replay.force))
+        if (targets[i].path != NULL && !create(&targets[i], command->replay.force))
             code = TOOL_FAILURE;
     for (unsigned i = 3; i-- > 0;)
         if (targets[i].path != NULL)
             folder_of(dir, targets[i].path);
-    if (code == TOOL_OK && timeline_collect(&t, r, &w->options, dir, &found, &e) != 0) {
+    if (code == TOOL_OK && timeline_collect(&t, r, &command->options, dir, &found, &e) != 0) {
         message_error("timeline", "%s", e.text);
         code = TOOL_FAILURE;
     }
     if (code == TOOL_OK)
-        code = write_targets(t, &found, w->options.most, targets);
+        code = write_targets(t, &found, command->options.most, targets);
     for (unsigned i = 0; i < 3; i++)
         if (targets[i].file != NULL) {
             (void)fclose(targets[i].file);
@@ -188,12 +188,12 @@ static int make_pictures(struct timeline_wishes *w, struct event_replay *r,
 }
 
 /* Treats -output x.svg as -svg x.svg, and -output x.png as -png x.png. */
-static bool take_ending(struct timeline_wishes *w)
+static bool take_ending(struct timeline_command *command)
 {
-    const char *dot = w->replay.out != NULL ? strrchr(w->replay.out, '.') : NULL;
+    const char *dot = command->replay.out != NULL ? strrchr(command->replay.out, '.') : NULL;
     const char **picture = dot == NULL                    ? NULL
-                           : strcasecmp(dot, ".svg") == 0 ? &w->svg
-                           : strcasecmp(dot, ".png") == 0 ? &w->png
+                           : strcasecmp(dot, ".svg") == 0 ? &command->svg
+                           : strcasecmp(dot, ".png") == 0 ? &command->png
                                                           : NULL;
     if (picture == NULL)
         return true;
@@ -201,58 +201,58 @@ static bool take_ending(struct timeline_wishes *w)
         message_error("timeline",
                       "-output %s and -%s %s are two pictures of one kind: leave one out, or name "
                       "the page FILE.html",
-                      w->replay.out, picture == &w->svg ? "svg" : "png", *picture);
+                      command->replay.out, picture == &command->svg ? "svg" : "png", *picture);
         return false;
     }
-    *picture = w->replay.out;
-    w->replay.out = NULL;
+    *picture = command->replay.out;
+    command->replay.out = NULL;
     return true;
 }
 
 static int timeline_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_timeline, .count = argc, .words = argv, .next = 1};
-    static struct timeline_wishes w;
+    static struct timeline_command command;
     static char out[PATH_MAX];
     struct rt_run *run;
     struct event_replay *replay;
     int code;
     parts_enter();
-    w = (struct timeline_wishes){.replay = {.command = "timeline", .wait = 10},
-                                 .options = {.to = INT64_MAX, .most = 4194304}};
-    if (!arguments_one_folder(&a, take_option, &w, "DIR", &w.replay.path, &code))
+    command = (struct timeline_command){.replay = {.command = "timeline", .wait = 10},
+                                        .options = {.to = INT64_MAX, .most = 4194304}};
+    if (!arguments_one_folder(&a, take_option, &command, "DIR", &command.replay.path, &code))
         return parts_end(code);
-    if (!take_ending(&w))
+    if (!take_ending(&command))
         return parts_end(TOOL_USAGE);
-    if (w.svg != NULL && w.png != NULL && strcmp(w.svg, w.png) == 0) {
+    if (command.svg != NULL && command.png != NULL && strcmp(command.svg, command.png) == 0) {
         message_error("timeline", "-svg and -png name the same file");
         return parts_end(TOOL_USAGE);
     }
-    if (w.options.from >= w.options.to) {
+    if (command.options.from >= command.options.to) {
         message_error("timeline", "-from is not before -to: nothing lies between them");
         return parts_end(TOOL_USAGE);
     }
-    const char *picture = w.svg != NULL ? w.svg : w.png;
-    if (w.options.processors && w.svg == NULL && w.png == NULL) {
+    const char *picture = command.svg != NULL ? command.svg : command.png;
+    if (command.options.processors && command.svg == NULL && command.png == NULL) {
         message_error("timeline", "-rows is of pictures: give -svg or -png too; the page has rows "
                                   "of processors after its key c");
         return parts_end(TOOL_USAGE);
     }
-    code = replay_begin(&w.replay, w.replay.out != NULL ? w.replay.out : picture, ".html", &run,
-                        &replay);
+    code = replay_begin(&command.replay, command.replay.out != NULL ? command.replay.out : picture,
+                        ".html", &run, &replay);
     if (code != TOOL_OK)
         return parts_end(code);
-    bool page = w.replay.out != NULL || (w.svg == NULL && w.png == NULL);
-    output_name(out, w.replay.out, rt_run_dir(run), ".html");
+    bool page = command.replay.out != NULL || (command.svg == NULL && command.png == NULL);
+    output_name(out, command.replay.out, rt_run_dir(run), ".html");
     struct target targets[3] = {
         {.path = page ? out : NULL, .option = "output", .write = timeline_write_page},
-        {.path = w.svg, .option = "svg", .write = timeline_write_svg},
-        {.path = w.png, .option = "png", .write = timeline_write_png}};
-    const char *slash = strrchr(w.replay.path, '/');
-    w.options.title = slash != NULL && slash[1] != '\0' ? slash + 1 : w.replay.path;
-    w.options.salvaged = w.replay.options.policy == EMU_SALVAGE;
+        {.path = command.svg, .option = "svg", .write = timeline_write_svg},
+        {.path = command.png, .option = "png", .write = timeline_write_png}};
+    const char *slash = strrchr(command.replay.path, '/');
+    command.options.title = slash != NULL && slash[1] != '\0' ? slash + 1 : command.replay.path;
+    command.options.salvaged = command.replay.options.policy == EMU_SALVAGE;
     if (parts_is_first()) /* the other processes have read their part of the run for it */
-        code = make_pictures(&w, replay, targets);
+        code = make_pictures(&command, replay, targets);
     replay_close(replay);
     rt_run_close(run);
     return parts_end(output_finish("timeline", code));

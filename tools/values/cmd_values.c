@@ -15,7 +15,7 @@
 #define MOST_FOLDERS 1024
 
 struct values_command {
-    struct values_wishes show;
+    struct values_options show;
     struct rank_list ranks;
     const char *plugin, *difference, *output;
     bool force;
@@ -97,7 +97,7 @@ static int take_option(struct values_command *w, const struct arguments *a)
 /* Returns why the options exclude each other; NULL: they do not. */
 static const char *contradiction(const struct values_command *w)
 {
-    const struct values_wishes *s = &w->show;
+    const struct values_options *s = &w->show;
     if (w->difference != NULL && (s->json || s->arguments || s->invariant || s->contexts))
         return "-diff compares all instructions: it goes with -by, not with -json, -args, "
                "-invariant "

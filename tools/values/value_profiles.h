@@ -117,7 +117,7 @@ void values_format_end(struct values_format *f);
 
 /* --- output: values_text.c, values_json.c ----------------------------------------------------- */
 
-struct values_wishes {
+struct values_options {
     double cut;     /* per cent */
     uint64_t most;  /* values of an instruction; 0: all */
     uint64_t least; /* -invariant: least number of values of an instruction */
@@ -126,11 +126,11 @@ struct values_wishes {
     void *function; /* regex_t; NULL: all */
 };
 
-bool values_is_wanted(const struct values_wishes *w, const struct values_profile *p,
+bool values_is_wanted(const struct values_options *o, const struct values_profile *p,
                       uint32_t function);
 /* Returns the items to show, malloc'ed: the most sampled function first, then by address. NULL: no
  * memory. */
-uint32_t *values_sorted(const struct values_wishes *w, const struct values_profile *p,
+uint32_t *values_sorted(const struct values_options *o, const struct values_profile *p,
                         size_t *count);
 /* Returns a context as a caller's function and place, or as a number; valid until the next call. */
 const char *values_context_text(struct values_profile *p, const struct values_value *v, unsigned n);
@@ -140,7 +140,7 @@ const char *values_function_name(const struct values_profile *p, uint32_t functi
 /* Prints the cycles per instruction, after `which`, if the run's windows counted them. */
 void values_print_counters(FILE *out, const char *which, const struct values_profile *p);
 /* Returns how many values of a list are shown. */
-size_t values_shown(const struct values_list *l, const struct values_wishes *w);
+size_t values_shown(const struct values_list *l, const struct values_options *o);
 /* Returns true if a value is frequent enough to be shown. If fewer than three values in the list
  * support an estimate, it says nothing (Gibbons and Matias). With a cut of 0, all values are
  * shown. */
@@ -148,17 +148,17 @@ bool values_is_frequent(const struct values_list *l, const struct values_value *
 /* Returns how often a value came, in per cent of all that came. */
 double values_share(const struct values_list *l, const struct values_value *v);
 
-void values_print_text(FILE *out, struct values_profile *p, const struct values_wishes *w,
+void values_print_text(FILE *out, struct values_profile *p, const struct values_options *o,
                        struct values_format *f);
-void values_print_json(FILE *out, struct values_profile *p, const struct values_wishes *w,
+void values_print_json(FILE *out, struct values_profile *p, const struct values_options *o,
                        struct values_format *f);
 /* Writes what -function and similar options select to an HDF5 file at `path`. Returns 0, or -errno
  * with the text. Sets *instructions and *values to the numbers that were written. */
 RT_MUST_CHECK int values_write_profile(const char *path, struct values_profile *p,
-                                       const struct values_wishes *w, uint64_t *instructions,
+                                       const struct values_options *o, uint64_t *instructions,
                                        uint64_t *values, struct rt_error *e);
 /* Prints two profiles side by side. */
 void values_print_difference(FILE *out, struct values_profile *a, struct values_profile *b,
-                             const struct values_wishes *w, struct values_format *f);
+                             const struct values_options *o, struct values_format *f);
 
 #endif

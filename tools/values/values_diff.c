@@ -27,14 +27,14 @@ static double share_of(const struct values_profile *p, const struct values_funct
 }
 
 static void add_pairs(struct diff_pair *pairs, size_t *count, const struct values_profile *p,
-                      const struct values_wishes *w, int side)
+                      const struct values_options *o, int side)
 {
     for (size_t i = 0; i < p->function_count; i++) {
         const struct values_function *f = &p->functions[i];
         const char *name = values_function_name(p, (uint32_t)i),
                    *image = addresses_image_name(&p->at, f->image);
         size_t k = 0;
-        if (f->samples == 0 || !values_is_wanted(w, p, (uint32_t)i))
+        if (f->samples == 0 || !values_is_wanted(o, p, (uint32_t)i))
             continue;
         while (k < *count &&
                (strcmp(pairs[k].name, name) != 0 || strcmp(pairs[k].image, image) != 0))
@@ -55,14 +55,14 @@ static int by_change(const void *a, const void *b)
 }
 
 static void print_pairs(FILE *out, const struct values_profile *a, const struct values_profile *b,
-                        const struct values_wishes *w)
+                        const struct values_options *o)
 {
     struct diff_pair *pairs = calloc(a->function_count + b->function_count + 1, sizeof *pairs);
     size_t count = 0;
     if (pairs == NULL)
         return;
-    add_pairs(pairs, &count, a, w, 0);
-    add_pairs(pairs, &count, b, w, 1);
+    add_pairs(pairs, &count, a, o, 0);
+    add_pairs(pairs, &count, b, o, 1);
     qsort(pairs, count, sizeof *pairs, by_change);
     (void)fputs("\n  before %  after %  points  procedure\n", out);
     for (size_t i = 0; i < count; i++) {
@@ -137,11 +137,11 @@ static bool differs(const struct values_list *a, const struct values_list *b, ui
 }
 
 static void print_values(FILE *out, struct values_profile *a, struct values_profile *b,
-                         const struct values_wishes *w, struct values_format *f)
+                         const struct values_options *o, struct values_format *f)
 {
     char instruction[256];
     size_t count, shown = 0, alone = 0;
-    uint32_t *sorted = values_sorted(w, a, &count);
+    uint32_t *sorted = values_sorted(o, a, &count);
     for (size_t i = 0; sorted != NULL && i < count; i++) {
         const struct profile_item *q = &a->items[sorted[i]], *r = same_place(b, a, sorted[i]);
         uint64_t value;
@@ -175,7 +175,7 @@ static void print_values(FILE *out, struct values_profile *a, struct values_prof
 }
 
 void values_print_difference(FILE *out, struct values_profile *a, struct values_profile *b,
-                             const struct values_wishes *w, struct values_format *f)
+                             const struct values_options *o, struct values_format *f)
 {
     (void)fprintf(out, "Before: %" PRIu64 " samples, %" PRIu64 " captured instructions\n",
                   a->samples, a->captured);
@@ -186,7 +186,7 @@ void values_print_difference(FILE *out, struct values_profile *a, struct values_
     addresses_print_lacks(out, &a->at);
     if (f->why.text[0] != '\0')
         (void)fprintf(out, "Values are hexadecimal: %s.\n", f->why.text);
-    print_pairs(out, a, b, w);
-    if (w->by == VALUES_BY_INSTRUCTION)
-        print_values(out, a, b, w, f);
+    print_pairs(out, a, b, o);
+    if (o->by == VALUES_BY_INSTRUCTION)
+        print_values(out, a, b, o, f);
 }

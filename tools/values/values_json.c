@@ -23,13 +23,13 @@ static void write_context(struct json *j, struct values_profile *p, const struct
 }
 
 static void write_list(struct json *j, struct values_profile *p, const struct values_list *l,
-                       const struct values_wishes *w, struct values_format *f)
+                       const struct values_options *o, struct values_format *f)
 {
     json_uint(j, "values", l->total);
     json_bool(j, "estimated", l->estimated);
     json_real(j, "threshold", l->threshold);
     json_array_begin(j, "hot");
-    size_t shown = values_shown(l, w);
+    size_t shown = values_shown(l, o);
     values_format_ahead(f, l, shown);
     for (size_t i = 0; i < shown; i++) {
         const struct values_value *v = &l->values[i];
@@ -37,7 +37,7 @@ static void write_list(struct json *j, struct values_profile *p, const struct va
         json_compact(j);
         json_hex(j, "value", v->value);
         json_text(j, "text", values_format_value(f, v->value));
-        if (w->contexts) {
+        if (o->contexts) {
             write_context(j, p, v, 0);
             write_context(j, p, v, 1);
         }
@@ -56,10 +56,10 @@ static void write_place(struct json *j, const struct values_profile *p, uint32_t
 }
 
 static void write_instructions(struct json *j, struct values_profile *p,
-                               const struct values_wishes *w, struct values_format *f)
+                               const struct values_options *o, struct values_format *f)
 {
     size_t count;
-    uint32_t *sorted = values_sorted(w, p, &count);
+    uint32_t *sorted = values_sorted(o, p, &count);
     json_array_begin(j, "instructions");
     for (size_t i = 0; sorted != NULL && i < count; i++) {
         const struct profile_item *q = &p->items[sorted[i]];
@@ -76,7 +76,7 @@ static void write_instructions(struct json *j, struct values_profile *p,
         const char *preface = values_format_preface(f, q->code);
         json_text(j, "preface", preface);
         if (preface != NULL)
-            write_list(j, p, &q->list, w, f);
+            write_list(j, p, &q->list, o, f);
         json_object_end(j);
     }
     json_array_end(j);
@@ -84,11 +84,11 @@ static void write_instructions(struct json *j, struct values_profile *p,
 }
 
 static void write_functions(struct json *j, const struct values_profile *p,
-                            const struct values_wishes *w)
+                            const struct values_options *o)
 {
     json_array_begin(j, "functions");
     for (size_t i = 0; i < p->function_count; i++) {
-        if (p->functions[i].samples == 0 || !values_is_wanted(w, p, (uint32_t)i))
+        if (p->functions[i].samples == 0 || !values_is_wanted(o, p, (uint32_t)i))
             continue;
         json_object_begin(j, NULL);
         json_compact(j);
@@ -100,23 +100,24 @@ static void write_functions(struct json *j, const struct values_profile *p,
     json_array_end(j);
 }
 
-static void write_arguments(struct json *j, struct values_profile *p, const struct values_wishes *w)
+static void write_arguments(struct json *j, struct values_profile *p,
+                            const struct values_options *o)
 {
     struct values_format plain = {0};
     json_array_begin(j, "arguments");
     for (size_t i = 0; i < p->argument_count; i++) {
-        if (!values_is_wanted(w, p, p->arguments[i].function))
+        if (!values_is_wanted(o, p, p->arguments[i].function))
             continue;
         json_object_begin(j, NULL);
         write_place(j, p, p->arguments[i].function);
         json_uint(j, "argument", p->arguments[i].number);
-        write_list(j, p, &p->arguments[i].list, w, &plain);
+        write_list(j, p, &p->arguments[i].list, o, &plain);
         json_object_end(j);
     }
     json_array_end(j);
 }
 
-void values_print_json(FILE *out, struct values_profile *p, const struct values_wishes *w,
+void values_print_json(FILE *out, struct values_profile *p, const struct values_options *o,
                        struct values_format *f)
 {
     static const char *const names[5] = {"unknown", "unlearned", "not_run", "busy", "skipped"};
@@ -139,11 +140,11 @@ void values_print_json(FILE *out, struct values_profile *p, const struct values_
     json_uint(&j, "lost_chunks", p->lost_chunks);
     json_text(&j, "failed", p->failed);
     json_real(&j, "cycles_per_instruction", values_cycles_per_instruction(p));
-    write_functions(&j, p, w);
-    if (w->arguments)
-        write_arguments(&j, p, w);
-    else if (w->by == VALUES_BY_INSTRUCTION)
-        write_instructions(&j, p, w, f);
+    write_functions(&j, p, o);
+    if (o->arguments)
+        write_arguments(&j, p, o);
+    else if (o->by == VALUES_BY_INSTRUCTION)
+        write_instructions(&j, p, o, f);
     json_text(&j, "hexadecimal_because", f->why.text[0] != '\0' ? f->why.text : NULL);
     json_object_end(&j);
     (void)fputc('\n', out);

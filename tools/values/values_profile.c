@@ -54,11 +54,11 @@ static void fill(const struct values_profile *p, const uint32_t *items, size_t c
     }
 }
 
-int values_write_profile(const char *path, struct values_profile *p, const struct values_wishes *w,
+int values_write_profile(const char *path, struct values_profile *p, const struct values_options *o,
                          uint64_t *instructions, uint64_t *values, struct rt_error *e)
 {
     size_t count = 0, hot = 0;
-    uint32_t *items = values_sorted(w, p, &count);
+    uint32_t *items = values_sorted(o, p, &count);
     for (size_t i = 0; items != NULL && i < count; i++)
         hot += p->items[items[i]].list.count;
     struct rows r = {calloc(p->at.image_count + 1, sizeof *r.images),

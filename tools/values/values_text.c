@@ -23,11 +23,11 @@ const char *values_function_name(const struct values_profile *p, uint32_t functi
     return p->functions[function].name != NULL ? p->functions[function].name : "(no name)";
 }
 
-bool values_is_wanted(const struct values_wishes *w, const struct values_profile *p,
+bool values_is_wanted(const struct values_options *o, const struct values_profile *p,
                       uint32_t function)
 {
-    return w->function == NULL ||
-           regexec(w->function, values_function_name(p, function), 0, NULL, 0) == 0;
+    return o->function == NULL ||
+           regexec(o->function, values_function_name(p, function), 0, NULL, 0) == 0;
 }
 
 double values_share(const struct values_list *l, const struct values_value *v)
@@ -42,10 +42,10 @@ bool values_is_frequent(const struct values_list *l, const struct values_value *
     return sure && values_share(l, v) >= cut;
 }
 
-size_t values_shown(const struct values_list *l, const struct values_wishes *w)
+size_t values_shown(const struct values_list *l, const struct values_options *o)
 {
-    size_t n = 0, most = w->most == 0 || w->most > l->count ? l->count : w->most;
-    while (n < most && values_is_frequent(l, &l->values[n], w->cut))
+    size_t n = 0, most = o->most == 0 || o->most > l->count ? l->count : o->most;
+    while (n < most && values_is_frequent(l, &l->values[n], o->cut))
         n++;
     return n;
 }
@@ -73,7 +73,7 @@ static int by_place(const void *a, const void *b)
     return s->offset < t->offset ? -1 : s->offset > t->offset;
 }
 
-uint32_t *values_sorted(const struct values_wishes *w, const struct values_profile *p,
+uint32_t *values_sorted(const struct values_options *o, const struct values_profile *p,
                         size_t *count)
 {
     size_t items = p->at.count < p->item_room ? p->at.count : p->item_room;
@@ -81,8 +81,8 @@ uint32_t *values_sorted(const struct values_wishes *w, const struct values_profi
     *count = 0;
     for (size_t i = 0; i < items && sorted != NULL; i++) {
         const struct profile_item *q = &p->items[i];
-        if (q->samples > 0 && values_is_wanted(w, p, q->function) &&
-            (!w->invariant || values_is_invariant(&q->list, w->least)))
+        if (q->samples > 0 && values_is_wanted(o, p, q->function) &&
+            (!o->invariant || values_is_invariant(&q->list, o->least)))
             sorted[(*count)++] = (uint32_t)i;
     }
     sorting = p;
@@ -118,16 +118,16 @@ static void print_context(FILE *out, struct values_profile *p, const struct valu
 }
 
 static void print_list(FILE *out, struct values_profile *p, const struct values_list *l,
-                       const struct values_wishes *w, struct values_format *f)
+                       const struct values_options *o, struct values_format *f)
 {
-    size_t shown = values_shown(l, w);
+    size_t shown = values_shown(l, o);
     values_format_ahead(f, l, shown);
     for (size_t i = 0; i < shown; i++) {
         const struct values_value *v = &l->values[i];
         (void)fprintf(out, "%s(%s%.1f %% ", i > 0 ? " " : "", l->estimated ? "~" : "",
                       values_share(l, v));
         text_write_plain(out, values_format_value(f, v->value));
-        if (w->contexts)
+        if (o->contexts)
             print_context(out, p, v);
         (void)fputc(')', out);
     }
@@ -137,7 +137,7 @@ static void print_list(FILE *out, struct values_profile *p, const struct values_
 }
 
 static void print_item(FILE *out, struct values_profile *p, uint32_t item,
-                       const struct values_wishes *w, struct values_format *f)
+                       const struct values_options *o, struct values_format *f)
 {
     const struct profile_item *q = &p->items[item];
     uint64_t offset = p->at.items[item].offset;
@@ -155,7 +155,7 @@ static void print_item(FILE *out, struct values_profile *p, uint32_t item,
     (void)fprintf(out, "%14s", "");
     text_write_plain(out, preface);
     (void)fputs(preface[0] != '\0' ? ": " : "", out);
-    print_list(out, p, &q->list, w, f);
+    print_list(out, p, &q->list, o, f);
 }
 
 static double part(uint64_t n, uint64_t of)
@@ -183,11 +183,11 @@ static void print_none(FILE *out, const char *what, const struct values_profile 
                       : "");
 }
 
-static void print_instructions(FILE *out, struct values_profile *p, const struct values_wishes *w,
+static void print_instructions(FILE *out, struct values_profile *p, const struct values_options *o,
                                struct values_format *f)
 {
     size_t count;
-    uint32_t *sorted = values_sorted(w, p, &count), last = UINT32_MAX;
+    uint32_t *sorted = values_sorted(o, p, &count), last = UINT32_MAX;
     uint64_t all = samples_of_all(p);
     for (size_t i = 0; sorted != NULL && i < count; i++) {
         uint32_t function = p->items[sorted[i]].function;
@@ -200,9 +200,9 @@ static void print_instructions(FILE *out, struct values_profile *p, const struct
                           part(n->samples, all));
         }
         last = function;
-        print_item(out, p, sorted[i], w, f);
+        print_item(out, p, sorted[i], o, f);
     }
-    if (count == 0 && w->invariant)
+    if (count == 0 && o->invariant)
         (void)fputs("\nNo instruction has the same value nearly always.\n", out);
     else if (count == 0)
         print_none(out, "instruction to list", p);
@@ -219,13 +219,13 @@ static int by_samples(const void *a, const void *b)
 }
 
 static void print_procedures(FILE *out, const struct values_profile *p,
-                             const struct values_wishes *w)
+                             const struct values_options *o)
 {
     const struct values_function **rows = calloc(p->function_count + 1, sizeof(void *));
     size_t count = 0;
     uint64_t all = samples_of_all(p);
     for (size_t i = 0; rows != NULL && i < p->function_count; i++)
-        if (p->functions[i].samples > 0 && values_is_wanted(w, p, (uint32_t)i))
+        if (p->functions[i].samples > 0 && values_is_wanted(o, p, (uint32_t)i))
             rows[count++] = &p->functions[i];
     if (rows == NULL)
         return;
@@ -240,7 +240,7 @@ static void print_procedures(FILE *out, const struct values_profile *p,
     free(rows);
 }
 
-static void print_images(FILE *out, const struct values_profile *p, const struct values_wishes *w)
+static void print_images(FILE *out, const struct values_profile *p, const struct values_options *o)
 {
     struct values_function *rows = calloc(p->at.image_count + 1, sizeof *rows);
     const struct values_function **order = calloc(p->at.image_count + 1, sizeof(void *));
@@ -248,7 +248,7 @@ static void print_images(FILE *out, const struct values_profile *p, const struct
     for (size_t i = 0; rows != NULL && i < p->function_count; i++) {
         const struct values_function *f = &p->functions[i];
         size_t row = f->image == NO_IMAGE ? p->at.image_count : f->image;
-        if (!values_is_wanted(w, p, (uint32_t)i))
+        if (!values_is_wanted(o, p, (uint32_t)i))
             continue;
         rows[row].image = f->image;
         rows[row].name = f->image == NO_IMAGE ? NULL : p->at.images[f->image].path;
@@ -270,7 +270,7 @@ static void print_images(FILE *out, const struct values_profile *p, const struct
     free(rows);
 }
 
-static void print_arguments(FILE *out, struct values_profile *p, const struct values_wishes *w)
+static void print_arguments(FILE *out, struct values_profile *p, const struct values_options *o)
 {
     struct values_format plain = {0};
     uint32_t last = UINT32_MAX;
@@ -278,7 +278,7 @@ static void print_arguments(FILE *out, struct values_profile *p, const struct va
         print_none(out, "arguments to list", p);
     for (size_t i = 0; i < p->argument_count; i++) {
         const struct values_argument *a = &p->arguments[i];
-        if (!values_is_wanted(w, p, a->function))
+        if (!values_is_wanted(o, p, a->function))
             continue;
         if (a->function != last)
             (void)fprintf(out, "\n%s in %s\n", values_function_name(p, a->function),
@@ -288,7 +288,7 @@ static void print_arguments(FILE *out, struct values_profile *p, const struct va
             (void)fputs("    returns: ", out);
         else
             (void)fprintf(out, "    argument %" PRIu32 ": ", a->number);
-        print_list(out, p, &a->list, w, &plain);
+        print_list(out, p, &a->list, o, &plain);
     }
 }
 
@@ -327,7 +327,7 @@ static void print_lacks(FILE *out, const struct values_profile *p)
                       p->open_files);
 }
 
-void values_print_text(FILE *out, struct values_profile *p, const struct values_wishes *w,
+void values_print_text(FILE *out, struct values_profile *p, const struct values_options *o,
                        struct values_format *f)
 {
     bool estimated = false, had_format = f->why.text[0] == '\0';
@@ -348,14 +348,14 @@ void values_print_text(FILE *out, struct values_profile *p, const struct values_
         (void)fputs("~: estimated, from a sample of the values of an instruction that had too many "
                     "different ones.\n",
                     out);
-    if (w->arguments)
-        print_arguments(out, p, w);
-    else if (w->by == VALUES_BY_IMAGE)
-        print_images(out, p, w);
-    else if (w->by == VALUES_BY_PROCEDURE)
-        print_procedures(out, p, w);
+    if (o->arguments)
+        print_arguments(out, p, o);
+    else if (o->by == VALUES_BY_IMAGE)
+        print_images(out, p, o);
+    else if (o->by == VALUES_BY_PROCEDURE)
+        print_procedures(out, p, o);
     else
-        print_instructions(out, p, w, f);
+        print_instructions(out, p, o, f);
     if (had_format && f->why.text[0] != '\0')
         (void)fprintf(out, "\nValues are hexadecimal from somewhere above on: %s.\n", f->why.text);
 }

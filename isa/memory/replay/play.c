@@ -17,21 +17,21 @@ static struct trace_out out; /* static for its large buffer */
 
 bool play_take(struct play *p, int option, const char *value)
 {
-    struct recording_wishes *w = &p->wishes;
+    struct recording_options *o = &p->options;
     switch (option) {
     case 'r': p->stream = value; break;
     case 'b': p->base = strtoull(value, NULL, 16); break;
     case 'R': p->recording = value; break;
-    case 'w': w->first = strtoll(value, NULL, 10); break;
-    case 'W': w->last = strtoll(value, NULL, 10); break;
+    case 'w': o->first = strtoll(value, NULL, 10); break;
+    case 'W': o->last = strtoll(value, NULL, 10); break;
     case 'F': p->format = value; break;
     case 'L': p->skeletons.late = value; break;
     case 'O':
-        w->follow.is = true;
-        w->follow.answers = STDIN_FILENO;
-        w->follow.ask = (int)strtol(value, NULL, 10);
+        o->follow.is = true;
+        o->follow.answers = STDIN_FILENO;
+        o->follow.ask = (int)strtol(value, NULL, 10);
         break;
-    case 'A': w->follow.from = strtoull(value, NULL, 10); break;
+    case 'A': o->follow.from = strtoull(value, NULL, 10); break;
     case 'N': p->program = (unsigned)strtoul(value, NULL, 10); break;
     case 'x': p->lock = value; break;
     default: return false;
@@ -103,7 +103,7 @@ bool play_is_meant(const struct play *p)
 static bool is_left_alone(const struct play *p, int rc)
 {
     enum { SOON_MS = 1000 };
-    const struct recording_follow *f = &p->wishes.follow;
+    const struct recording_follow *f = &p->options.follow;
     struct pollfd asked = {.fd = f->is ? f->ask : -1}; /* POLLERR: nobody reads it */
     return p->recording != NULL && poll(&asked, 1, rc == -ENOENT ? SOON_MS : 0) > 0;
 }
@@ -118,7 +118,7 @@ void *play_all(void *argument)
     const struct recording_sink sink = trace_out_sink(&out);
     if (rc == 0)
         rc = p->recording != NULL
-                 ? recording_replay(p->recording, &p->skeletons, &p->wishes, &sink, &e)
+                 ? recording_replay(p->recording, &p->skeletons, &p->options, &sink, &e)
                  : play_stream(p, &sink, &e);
     if (out.error == 0 && trace_out_flush(&out) != 0)
         rt_error_set(&e, "the trace cannot be written: %s", strerror(out.error));

@@ -11,7 +11,7 @@ struct play {
     const char *stream, *recording; /* one of them is set */
     uint64_t base;                  /* load address of the stream's image */
     struct recording_skeletons skeletons;
-    struct recording_wishes wishes;
+    struct recording_options options;
     const char *format, *lock;
     unsigned program; /* number among the programs that the process has executed */
     int code;         /* enum accesses_exit */

@@ -17,7 +17,7 @@ enum { PAUSE_MS = 50 };
 
 struct recording {
     struct segment_file file;
-    const struct recording_wishes *wishes;
+    const struct recording_options *options;
     const struct recording_sink *sink;
     struct replay replay;
     struct segment segment;
@@ -61,7 +61,7 @@ static int tell(const struct recording *r, struct rt_error *e, const char *fmt, 
 {
     va_list arguments;
     va_start(arguments, fmt);
-    int n = vdprintf(r->wishes->follow.ask, fmt, arguments);
+    int n = vdprintf(r->options->follow.ask, fmt, arguments);
     va_end(arguments);
     if (n >= 0)
         return 0;
@@ -73,7 +73,7 @@ static int tell(const struct recording *r, struct rt_error *e, const char *fmt, 
 static bool hear(const struct recording *r, char *line, size_t room)
 {
     size_t n = 0;
-    while (n + 1 < room && read(r->wishes->follow.answers, line + n, 1) == 1) {
+    while (n + 1 < room && read(r->options->follow.answers, line + n, 1) == 1) {
         if (line[n] == '\n') {
             line[n] = '\0';
             return true;
@@ -103,7 +103,7 @@ static int missing(void *context, struct replay *replay, uint32_t number, struct
 /* Waits for more input. The run may have ended when it returns. */
 static int wait_a_while(struct recording *r)
 {
-    struct pollfd end = {.fd = r->wishes->follow.answers, .events = POLLIN};
+    struct pollfd end = {.fd = r->options->follow.answers, .events = POLLIN};
     int rc = r->sink->rest(r->sink->context);
     if (rc == 0 && poll(&end, 1, PAUSE_MS) > 0)
         r->over = true;
@@ -206,14 +206,15 @@ static int find_next(struct recording *r, uint64_t at, bool *there, struct rt_er
 
 static int replay_all(struct recording *r, struct rt_error *e)
 {
-    uint64_t at = r->wishes->follow.from;
+    uint64_t at = r->options->follow.from;
     bool there = false;
     int rc = find_next(r, at, &there, e);
     while (rc == 0 && there) {
         rc = segment_open(&r->segment, &r->file, at, e);
         if (rc != 0)
             return rc;
-        bool wanted = r->segment.window >= r->wishes->first && r->segment.window <= r->wishes->last;
+        bool wanted =
+            r->segment.window >= r->options->first && r->segment.window <= r->options->last;
         rc = wanted ? replay_segment(r, e) : pass_over(r, e);
         if (rc != 0)
             return rc;
@@ -222,16 +223,16 @@ static int replay_all(struct recording *r, struct rt_error *e)
         if (r->segment.how != ACCESSES_OPEN)
             rc = find_next(r, at, &there, e);
     }
-    if (rc != 0 || !r->wishes->follow.is)
+    if (rc != 0 || !r->options->follow.is)
         return rc;
     return tell(r, e, "at %" PRIu64 "\n", r->over ? MEMORY_OPEN : at);
 }
 
 int recording_replay(const char *path, const struct recording_skeletons *skeletons,
-                     const struct recording_wishes *w, const struct recording_sink *sink,
+                     const struct recording_options *o, const struct recording_sink *sink,
                      struct rt_error *e)
 {
-    struct recording r = {.wishes = w, .sink = sink, .over = !w->follow.is};
+    struct recording r = {.options = o, .sink = sink, .over = !o->follow.is};
     int rc = segment_file_open(&r.file, path, e);
     rc = rc != 0 ? rc : load(&r, skeletons, e);
     if (rc == 0) {
@@ -240,7 +241,7 @@ int recording_replay(const char *path, const struct recording_skeletons *skeleto
         r.replay.sink = sink->put;
         r.replay.source_context = &r;
         r.replay.sink_context = sink->context;
-        r.replay.missing = w->follow.is ? missing : NULL;
+        r.replay.missing = o->follow.is ? missing : NULL;
         rc = replay_all(&r, e);
     }
     segment_file_close(&r.file);

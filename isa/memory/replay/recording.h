@@ -50,7 +50,7 @@ struct recording_follow {
     uint64_t from; /* place of the first segment, as `at` said it */
 };
 
-struct recording_wishes {
+struct recording_options {
     int64_t first, last; /* numbers of windows */
     struct recording_follow follow;
 };
@@ -67,7 +67,7 @@ struct recording_skeletons {
 /* Replays the segments of the file at `path`, in order. Returns 0, or -errno with the text: -EINVAL
  * if the file is damaged, or the sink's error, negated. */
 RT_MUST_CHECK int recording_replay(const char *path, const struct recording_skeletons *skeletons,
-                                   const struct recording_wishes *w,
+                                   const struct recording_options *o,
                                    const struct recording_sink *sink, struct rt_error *e);
 
 #endif

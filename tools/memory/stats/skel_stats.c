@@ -46,7 +46,7 @@ static unsigned bits_of(uint64_t n)
 
 static void print(const struct stats *s)
 {
-    const char *format = s->wishes->format;
+    const char *format = s->options->format;
     if (strcmp(format, "json") == 0)
         stats_print_json(s);
     else if (strcmp(format, "csv") == 0)
@@ -67,7 +67,7 @@ static void tell_incomplete(const struct stats *s)
                         "these statistics (regtrace skel replay -format count %s says which, and "
                         "why)",
                         incomplete, all, all == 1 ? "" : "s", incomplete == 1 ? "is" : "are",
-                        s->wishes->path);
+                        s->options->path);
 }
 
 static bool analyse(struct stats *s)
@@ -104,15 +104,15 @@ static void free_all(struct stats *s)
     skel_shapes_free(&s->shapes);
 }
 
-int skel_stats(const struct skel_wishes *w)
+int skel_stats(const struct skel_options *o)
 {
     struct skel_folder f;
-    struct stats s = {.wishes = w, .folder = &f};
+    struct stats s = {.options = o, .folder = &f};
     bool good = false;
-    s.grain.line_bits = bits_of(w->line_bytes);
-    s.grain.page_bits = bits_of(w->page_bytes);
-    s.grain.words = w->line_bytes <= 64 ? 1 : (unsigned)(w->line_bytes / 64);
-    int code = skel_folder_open(&f, w);
+    s.grain.line_bits = bits_of(o->line_bytes);
+    s.grain.page_bits = bits_of(o->page_bytes);
+    s.grain.words = o->line_bytes <= 64 ? 1 : (unsigned)(o->line_bytes / 64);
+    int code = skel_folder_open(&f, o);
     if (code == TOOL_OK)
         code = skel_folder_look(&f, false);
     if (code == TOOL_OK && f.count == 0)

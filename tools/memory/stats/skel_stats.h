@@ -83,7 +83,7 @@ struct stats_scope {
 };
 
 struct stats {
-    const struct skel_wishes *wishes;
+    const struct skel_options *options;
     struct skel_folder *folder;
     struct skel_grain grain;
     struct stats_lane **lanes; /* parallel to folder->list; NULL: nothing read yet */

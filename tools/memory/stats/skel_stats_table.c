@@ -150,8 +150,8 @@ void stats_print_json(const struct stats *s)
     struct json j = {.out = stdout, .indented = true};
     json_object_begin(&j, NULL);
     json_text(&j, "program", s->folder->list[0]->head.program);
-    json_uint(&j, "line_bytes", s->wishes->line_bytes);
-    json_uint(&j, "page_bytes", s->wishes->page_bytes);
+    json_uint(&j, "line_bytes", s->options->line_bytes);
+    json_uint(&j, "page_bytes", s->options->page_bytes);
     json_object_begin(&j, "total");
     write_sums(&j, &s->scopes[0].sums, &s->scopes[0].footprint);
     json_object_end(&j);

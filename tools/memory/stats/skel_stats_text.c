@@ -259,7 +259,7 @@ void stats_print_text(const struct stats *s)
     (void)printf("Lines of %" PRIu64 " bytes, pages of %" PRIu64
                  ". Reuse: how many other lines a thread has touched in a window since it touched "
                  "the line last.\n\n",
-                 s->wishes->line_bytes, s->wishes->page_bytes);
+                 s->options->line_bytes, s->options->page_bytes);
     (void)printf("total\n");
     print_sums(total, 1);
     print_streams(s);
