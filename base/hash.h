@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The 64-bit FNV-1a hash of bytes (Fowler, Noll, Vo). */
+ * The 64-bit FNV-1a hash (Fowler, Noll, Vo) of bytes, or of words of 8 bytes. Files hold hashes of
+ * both kinds. */
 #ifndef REGTRACE_BASE_HASH_H
 #define REGTRACE_BASE_HASH_H
 
@@ -8,11 +9,18 @@
 
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 
-/* Returns the hash of what `hash` stands for (HASH_BEGIN: nothing), followed by these bytes. */
+/* Returns the hash of what `hash` stands for (HASH_BEGIN: nothing), followed by this word as one
+ * digit. The hash of its 8 bytes is another one. */
+static inline uint64_t hash_word(uint64_t hash, uint64_t word)
+{
+    return (hash ^ word) * UINT64_C(1099511628211);
+}
+
+/* Does the same for these bytes. */
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
+        hash = hash_word(hash, ((const uint8_t *)bytes)[i]);
     return hash;
 }
 

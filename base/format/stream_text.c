@@ -43,9 +43,11 @@ static uint32_t cut_length(const char *text)
     return n;
 }
 
+/* Returns the 32-bit FNV-1a hash, which streams store (struct stream_string). It differs from the
+ * low half of the 64-bit one in base/hash.h. */
 static uint32_t short_hash(const char *text, uint32_t n)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
+    uint32_t h = 2166136261u;
     for (uint32_t i = 0; i < n; i++)
         h = (h ^ (unsigned char)text[i]) * 16777619u;
     return h;

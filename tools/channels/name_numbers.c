@@ -2,14 +2,14 @@
  * Numbers texts by means of a hash table. */
 #include "tools/channels/name_numbers.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static uint64_t hash(const char *text)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++)
-        h = (h ^ *p) * UINT64_C(0x100000001b3);
+    uint64_t h = hash_bytes(HASH_BEGIN, text, strlen(text));
     return h ^ h >> 32;
 }
 

@@ -5,28 +5,21 @@
 
 #ifdef HAVE_OTF2
 
+#include "base/hash.h"
 #include "tools/export/otf2.h"
 
 #include <errno.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t h, const void *bytes, size_t size)
-{
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ p[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
-    return h;
-}
-
 static uint64_t number_of_run(const struct export *x)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    uint64_t h = HASH_BEGIN;
     for (uint32_t i = 0; i < x->process_count; i++) {
         const struct rt_rank_info *info = rt_rank_info(x->processes[i].rank);
-        h = mix(h, info->host, strlen(info->host));
-        h = mix(h, &info->pid, sizeof info->pid);
+        h = hash_bytes(h, info->host, strlen(info->host));
+        h = hash_bytes(h, &info->pid, sizeof info->pid);
     }
-    return mix(h, &x->origin, sizeof x->origin);
+    return hash_bytes(h, &x->origin, sizeof x->origin);
 }
 
 static bool library_number(const char *path, uint64_t *number)

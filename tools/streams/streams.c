@@ -7,6 +7,7 @@
 #include "tools/streams/merged.h"
 #include "tools/streams/joint_processes.h"
 
+#include "base/hash.h"
 #include "base/toolkit/array.h"
 
 #include <errno.h>
@@ -310,23 +311,16 @@ static int give_to(struct streams *s, struct stream_file *f, struct rt_error *e)
     return 0;
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
-{
-    for (const unsigned char *p = bytes; size-- > 0; p++)
-        hash = (hash ^ *p) * UINT64_C(0x100000001b3); /* FNV-1a */
-    return hash;
-}
-
 /* Returns a hash of the files, threads and row counts. Processes compare it to notice that the run
  * has changed between their readings. */
 static uint64_t identity(const struct streams *s)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = HASH_BEGIN;
     for (uint32_t i = 0; i < s->count; i++) {
         const char *file = rt_rank_info(s->all[i].rank)->file;
-        hash = mix(hash, file, strlen(file));
-        hash = mix(hash, &s->all[i].number, sizeof s->all[i].number);
-        hash = mix(hash, &s->all[i].rows, sizeof s->all[i].rows);
+        hash = hash_bytes(hash, file, strlen(file));
+        hash = hash_bytes(hash, &s->all[i].number, sizeof s->all[i].number);
+        hash = hash_bytes(hash, &s->all[i].rows, sizeof s->all[i].rows);
     }
     return hash;
 }

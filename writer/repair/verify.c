@@ -2,6 +2,7 @@
  * Checks files that were complete once: recover must name those that it cannot repair. */
 #include "writer/repair/verify.h"
 
+#include "base/hash.h"
 #include "base/toolkit/map.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
  * Returns 0 if the file is too large or cannot be read. */
 static uint64_t checksum_of(const char *path, uint64_t bytes)
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325), words[8192];
+    uint64_t sum = HASH_BEGIN, words[8192];
     size_t got;
     FILE *f = bytes > CHECKSUM_LIMIT ? NULL : fopen_regular(path);
     if (f == NULL)
@@ -29,7 +30,7 @@ static uint64_t checksum_of(const char *path, uint64_t bytes)
         memset(words, 0, sizeof words);
         got = fread(words, 1, sizeof words, f);
         for (size_t i = 0; i < (got + 7) / 8; i++)
-            sum = (sum ^ words[i]) * UINT64_C(0x100000001b3);
+            sum = hash_word(sum, words[i]);
     } while (got == sizeof words);
     bool failed = ferror(f) != 0;
     (void)fclose(f);

@@ -4,6 +4,7 @@
 #include "writer/values/value_traces.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -47,11 +48,11 @@ static uint32_t sizes(void)
 
 static uint64_t check_of(const char *bytes, size_t count)
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    uint64_t sum = HASH_BEGIN;
     for (size_t at = 0; at < count; at += 8) {
         uint64_t word = 0;
         memcpy(&word, bytes + at, count - at < 8 ? count - at : 8);
-        sum = (sum ^ word) * UINT64_C(0x100000001b3);
+        sum = hash_word(sum, word);
         sum ^= sum >> 32;
     }
     return sum;
