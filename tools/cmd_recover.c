@@ -111,7 +111,7 @@ const struct command command_recover = {
         "have theirs; what a process recorded whose writer was killed while it started is found "
         "there too. They do not survive a "
         "reboot of their node and are "
-        "to be drained on the node that they are on; what is missing is said. Run this "
+        "to be drained on the node that they are on; regtrace prints what is missing. Run this "
         "instead of h5clear, "
         "which can destroy such files.",
     .options = recover_options,

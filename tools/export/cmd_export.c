@@ -340,7 +340,7 @@ const struct command command_export = {
         "--chrome, --otf2 and --ovni show spans: windows, regions, pushed marks, MPI calls, "
         "functions, and handlers of signals. Each is begun and ended: those that are open at the "
         "edges of the selection there, those without an end (a killed process, dropped events) "
-        "where they were over at the latest, which is said with their number. A span that goes on "
+        "where they were over at the latest; a warning has their number. A span that goes on "
         "beyond the "
         "one that it began in is written in pieces. Counters become counters (OTF2: metrics; ovni: "
         "marks).\n\n"

@@ -291,7 +291,7 @@ const struct command command_plan = {
         "No window opens inside MPI_Init: those that fall into it come after it, one upon the "
         "other. "
         "A program so short that this matters needs fewer windows.\n\n"
-        "What was planned is said on stderr; stdout has chains only. Another run of the program "
+        "The plan goes to stderr; stdout has chains only. Another run of the program "
         "must execute about as many instructions as the one that was counted: half a gap is left "
         "after the last window.",
     .options = plan_options,
