@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Decodes only the functions that requests name: for an image of 50 MB that takes less time than
  * reading its symbols. Jumps into the first bytes of such a function, after its first instruction,
- * come from its own branches, which are then known, or from other code, which isa/decode/reach.c
- * searches for them. Functions with a table that may lead there are decoded too. */
+ * come from its own branches, which are then known, or from other code, which
+ * isa/decode/incoming_jumps.c searches for them. Functions with a table that may lead there are
+ * decoded too. */
 #include "isa/decode/decode.h"
 
 #include <stdlib.h>
