@@ -5,7 +5,7 @@
  * count. The targets found this way are the jump's targets. If one of them is not certain, the
  * targets are unknown: the function then has a jump with unknown targets. */
 #include "isa/flow/tables.h"
-#include "isa/flow/reaching.h"
+#include "isa/flow/reaching_definitions.h"
 
 #include <stdlib.h>
 

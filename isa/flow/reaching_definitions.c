@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Follows all paths to an instruction backwards, up to the instructions that have set a
  * register. */
-#include "isa/flow/reaching.h"
+#include "isa/flow/reaching_definitions.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds where the value of a register at an instruction comes from, on all paths that lead there
  * within a function. */
-#ifndef REGTRACE_ISA_FLOW_REACHING_H
-#define REGTRACE_ISA_FLOW_REACHING_H
+#ifndef REGTRACE_ISA_FLOW_REACHING_DEFINITIONS_H
+#define REGTRACE_ISA_FLOW_REACHING_DEFINITIONS_H
 
 #include "isa/decode/decode.h"
 
