@@ -351,7 +351,7 @@ static void look_at_word(struct code *c, const struct instruction *i)
 }
 
 /* Tries words of data that are addresses within the function: labels whose addresses the program
- * stores. Returns whether there are several; joins.c finds which jumps lead to them. */
+ * stores. Returns whether there are several; computed_jumps.c finds which jumps lead to them. */
 static bool try_words(struct code *c, const struct code_range *range)
 {
     unsigned inside = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads jump tables (tables.c), also for joins.c, which looks for further targets of jumps through
- * registers. */
+ * Reads jump tables (tables.c), also for computed_jumps.c, which looks for further targets of jumps
+ * through registers. */
 #ifndef REGTRACE_ISA_FLOW_TABLES_H
 #define REGTRACE_ISA_FLOW_TABLES_H
 
