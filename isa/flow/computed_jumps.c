@@ -4,7 +4,7 @@
  * branch may lead to a place between a load and its jump, all instructions that set the register
  * count. The targets found this way are the jump's targets. If one of them is not certain, the
  * targets are unknown: the function then has a jump with unknown targets. */
-#include "isa/flow/tables.h"
+#include "isa/flow/jump_tables.h"
 #include "isa/flow/reaching_definitions.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * The comparison before the jump (cmp $N; ja) gives the number of entries. Without a comparison,
  * the table ends where an entry leaves the function or would land inside an instruction, or where
  * the next address begins that an instruction names. */
-#include "isa/flow/tables.h"
+#include "isa/flow/jump_tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads jump tables (tables.c), also for computed_jumps.c, which looks for further targets of jumps
- * through registers. */
-#ifndef REGTRACE_ISA_FLOW_TABLES_H
-#define REGTRACE_ISA_FLOW_TABLES_H
+ * Reads jump tables (jump_tables.c), also for computed_jumps.c, which looks for further targets of
+ * jumps through registers. */
+#ifndef REGTRACE_ISA_FLOW_JUMP_TABLES_H
+#define REGTRACE_ISA_FLOW_JUMP_TABLES_H
 
 #include "isa/decode/decode.h"
 
