@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds main of a stripped program from its entry code. */
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 #include <string.h>
 

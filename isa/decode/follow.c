@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Recursive descent: decodes all that control flow reaches from a place that is, or may be,
  * code. */
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 #include "base/toolkit/array.h"
 

@@ -5,7 +5,7 @@
  * - short jumps.
  * - possible entries of jump tables. They count if an instruction computes the address where
  *   their table begins. Decoding its function then tells which entries are used. */
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Decides the rest of the code: tries guesses, tells padding from unknown bytes, and marks ranges
  * in which jumps may land anywhere. */
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef REGTRACE_ISA_FLOW_JUMP_TABLES_H
 #define REGTRACE_ISA_FLOW_JUMP_TABLES_H
 
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 /* A jump through a register or memory that is being examined. */
 struct jump {

@@ -4,7 +4,7 @@
 #ifndef REGTRACE_ISA_FLOW_REACHING_DEFINITIONS_H
 #define REGTRACE_ISA_FLOW_REACHING_DEFINITIONS_H
 
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 /* The branches and jumps to the instructions of a function. An instruction is also reached from the
  * one before it. */

@@ -15,7 +15,7 @@
 #ifndef REGTRACE_ISA_MEMORY_SKEL_H
 #define REGTRACE_ISA_MEMORY_SKEL_H
 
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 #include "isa/memory/arena.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * come from its own branches, which are then known, or from other code, which
  * isa/decode/incoming_jumps.c searches for them. Functions with a table that may lead there are
  * decoded too. */
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #ifndef REGTRACE_ISA_PLAN_RELOCATE_H
 #define REGTRACE_ISA_PLAN_RELOCATE_H
 
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 #include "isa/isa.h"
 
 enum { RELOCATE_BYTES = 128, RELOCATE_FIXUPS = 16, RELOCATE_STEPS = 16 };

@@ -3,7 +3,7 @@
 #ifndef REGTRACE_ISA_PLAN_SITE_H
 #define REGTRACE_ISA_PLAN_SITE_H
 
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 #include "isa/isa.h"
 
 #include <regex.h>

@@ -100,7 +100,7 @@ is "$(faults "${sources[@]}")" "" "${#sources[@]} sources include what their fol
 cd "$T" && mkdir -p base controller mpi writer preload/values tools/report tools/values tools/channels/mpi isa/image isa/decode
 printf '#include "tools/values/value_profiles.h"\n' >tools/report/a.c
 printf '#include "preload/window/parts.h"\n' >preload/values/a.c
-printf '#include "isa/decode/decode.h"\n' >isa/image/a.c
+printf '#include "isa/decode/code_map.h"\n' >isa/image/a.c
 printf '#include "isa/isa.h"\n' >isa/image/b.c
 printf '#include "tools/report/report.h"\n' >tools/b.c
 printf '#include "tools/channels/models.h"\n#include "tools/tools.h"\n#include "tools/streams/streams.h"\n' >tools/channels/mpi/right.c

@@ -5,7 +5,7 @@
 #ifndef REGTRACE_ISA_MEMORY_COPY_EMIT_H
 #define REGTRACE_ISA_MEMORY_COPY_EMIT_H
 
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 #include "base/format/copy.h"
 
 struct emit {

@@ -2,7 +2,7 @@
  * Tests the cache of instruction forms (isa/decode/form.c) against the decoder itself, which is
  * asked anew each time: with random bytes; with the code of libraries, also with the bytes after
  * the first ones changed; and at the end of the code. */
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 #include "t/tap.h"
 

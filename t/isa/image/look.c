@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Prints isa/'s view of an image, for tests that compare it with the view of other programs. */
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 #include "isa/image/image.h"
 
 #include "base/nearest.h"

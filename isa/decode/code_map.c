@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The map of an image's code: creates it, answers questions about it, and enters what is known
  * before anything is decoded. */
-#include "isa/decode/decode.h"
+#include "isa/decode/code_map.h"
 
 #include <stdlib.h>
 #include <string.h>

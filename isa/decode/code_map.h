@@ -9,8 +9,8 @@
  * where nothing is known. If a trial contradicts what is known, or meets a byte that is no
  * instruction, all that it led to is unsure. Bytes that nothing reaches are unsure. Nothing unsure
  * is ever a site, but the targets of its branches count. */
-#ifndef REGTRACE_ISA_DECODE_DECODE_H
-#define REGTRACE_ISA_DECODE_DECODE_H
+#ifndef REGTRACE_ISA_DECODE_CODE_MAP_H
+#define REGTRACE_ISA_DECODE_CODE_MAP_H
 
 #include "isa/decode/form.h"
 #include "isa/image/image.h"
