@@ -5,7 +5,7 @@
 
 #include "isa/memory/copy/copies.h"
 #include "isa/memory/direct_calls.h"
-#include "isa/memory/late.h"
+#include "isa/memory/opening_calls.h"
 #include "isa/memory/analysis_session.h"
 
 /* A selected function. */

@@ -256,8 +256,9 @@ struct function {
     /* analysed for an instrumented copy: blocks also end where the copy leaves for the function, or
      * asks a hook for a target */
     bool copied;
-    uint8_t plan;  /* enum skel_plan */
-    bool late;     /* begins in mid-function, for a thread that has entered it before (late.h) */
+    uint8_t plan; /* enum skel_plan */
+    /* begins in mid-function, for a thread that has entered it before (opening_calls.h) */
+    bool late;
     uint64_t call; /* the call that it begins after; 0: none */
     /* An alarm stands at its start: it has fired when a thread enters there, and must fire each
      * time the function jumps back there. */

@@ -5,8 +5,8 @@
  * The functions that open windows are named (MPI_Pcontrol, functions of enter_func alarms). A
  * function that calls one of them gets a mid-function entry after that call. So do its callers in
  * turn, since the thread returns to them while the window is open. */
-#ifndef REGTRACE_ISA_MEMORY_LATE_H
-#define REGTRACE_ISA_MEMORY_LATE_H
+#ifndef REGTRACE_ISA_MEMORY_OPENING_CALLS_H
+#define REGTRACE_ISA_MEMORY_OPENING_CALLS_H
 
 #include "isa/memory/skel.h"
 

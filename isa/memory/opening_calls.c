@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the calls during which a window may open. */
-#include "isa/memory/late.h"
+#include "isa/memory/opening_calls.h"
 
 #include "base/toolkit/array.h"
 
