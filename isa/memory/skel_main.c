@@ -4,7 +4,7 @@
  * It is a separate program since it contains a decoder; `regtrace skel analyze` runs it. Exit
  * status: 0; 1 if the file cannot be read or no function has a requested name; 2 for a wrong
  * command line; enum accesses_exit for replays. */
-#include "isa/memory/job.h"
+#include "isa/memory/analyse_image.h"
 #include "isa/memory/copy_cache.h"
 #include "isa/memory/replay/play.h"
 #include "isa/memory/serve.h"

@@ -22,7 +22,7 @@ static bool add_call(struct skel_text *t, uint32_t from, uint32_t to)
     return true;
 }
 
-/* Takes a comment that lists the calls of a function, as isa/memory/job.c writes it. */
+/* Takes a comment that lists the calls of a function, as isa/memory/analyse_image.c writes it. */
 static bool take_calls(struct skel_text *t, const char *line)
 {
     uint32_t from;

@@ -2,7 +2,7 @@
  * Analyses all selected functions of an image. What is made of a function depends on which other
  * functions are called directly, which is known only after all have been analysed. So each function
  * is made from a guess, and made again if the guess was wrong for a function that it calls. */
-#include "isa/memory/job.h"
+#include "isa/memory/analyse_image.h"
 
 #include "isa/memory/source/source.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Analyses all selected functions of an image and writes the requested output. */
-#ifndef REGTRACE_ISA_MEMORY_JOB_H
-#define REGTRACE_ISA_MEMORY_JOB_H
+#ifndef REGTRACE_ISA_MEMORY_ANALYSE_IMAGE_H
+#define REGTRACE_ISA_MEMORY_ANALYSE_IMAGE_H
 
 #include "isa/memory/copy/copies.h"
 #include "isa/memory/direct_calls.h"
