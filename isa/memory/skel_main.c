@@ -6,7 +6,7 @@
  * command line; enum accesses_exit for replays. */
 #include "isa/memory/analyse_image.h"
 #include "isa/memory/copy_cache.h"
-#include "isa/memory/replay/play.h"
+#include "isa/memory/replay/replay_command.h"
 #include "isa/memory/serve.h"
 #include "isa/memory/source/source.h"
 

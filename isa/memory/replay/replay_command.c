@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Runs compiled skeletons over a stream or a recording, as the command line asks. */
-#include "isa/memory/replay/play.h"
+#include "isa/memory/replay/replay_command.h"
 
 #include "isa/memory/replay/trace_out.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replays with compiled skeletons: parses regtrace-skel's options for a replay, and runs it. */
-#ifndef REGTRACE_ISA_MEMORY_REPLAY_PLAY_H
-#define REGTRACE_ISA_MEMORY_REPLAY_PLAY_H
+#ifndef REGTRACE_ISA_MEMORY_REPLAY_REPLAY_COMMAND_H
+#define REGTRACE_ISA_MEMORY_REPLAY_REPLAY_COMMAND_H
 
 #include "isa/memory/replay/recording.h"
 
