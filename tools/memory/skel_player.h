@@ -17,7 +17,7 @@ struct skel_play {
     const char *format;
     int out; /* descriptor for its output; SKEL_PIPE: a pipe to us */
     bool follows;
-    /* If it follows: place of the first segment (isa/memory/replay/recording.h). */
+    /* If it follows: place of the first segment (isa/memory/replay/replay_recording.h). */
     uint64_t from;
     /* If it follows and shares `out` with others: path of a lock file; NULL: it does not share
      * it. */

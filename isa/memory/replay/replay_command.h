@@ -3,7 +3,7 @@
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_REPLAY_COMMAND_H
 #define REGTRACE_ISA_MEMORY_REPLAY_REPLAY_COMMAND_H
 
-#include "isa/memory/replay/recording.h"
+#include "isa/memory/replay/replay_recording.h"
 
 #include <getopt.h>
 

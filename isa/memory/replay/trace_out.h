@@ -4,7 +4,7 @@
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_TRACE_OUT_H
 #define REGTRACE_ISA_MEMORY_REPLAY_TRACE_OUT_H
 
-#include "isa/memory/replay/recording.h"
+#include "isa/memory/replay/replay_recording.h"
 
 enum trace_format {
     TRACE_TEXT, /* pc, R W or M, bytes, address */

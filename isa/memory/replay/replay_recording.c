@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replays the segments of a recording: loads skeletons, and waits for a run that is followed. */
-#include "isa/memory/replay/recording.h"
+#include "isa/memory/replay/replay_recording.h"
 
 #include "isa/memory/replay/segment.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replays recordings, the files of base/format/memory_recording.h. */
-#ifndef REGTRACE_ISA_MEMORY_REPLAY_RECORDING_H
-#define REGTRACE_ISA_MEMORY_REPLAY_RECORDING_H
+#ifndef REGTRACE_ISA_MEMORY_REPLAY_REPLAY_RECORDING_H
+#define REGTRACE_ISA_MEMORY_REPLAY_REPLAY_RECORDING_H
 
 #include "isa/memory/replay/replay.h"
 
