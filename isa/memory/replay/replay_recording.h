@@ -3,7 +3,7 @@
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_REPLAY_RECORDING_H
 #define REGTRACE_ISA_MEMORY_REPLAY_REPLAY_RECORDING_H
 
-#include "isa/memory/replay/replay.h"
+#include "isa/memory/replay/skeleton_host.h"
 
 #include <stdbool.h>
 

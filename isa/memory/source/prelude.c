@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The beginning of each skeleton's source: what it shares with its host (struct skeleton, as in
- * isa/memory/replay/replay.h), input, output, and the operations that C has no operators for. */
+ * isa/memory/replay/skeleton_host.h), input, output, and the operations that C has no operators
+ * for. */
 #include "isa/memory/source/source.h"
 
 const char *const skel_prelude[] = {

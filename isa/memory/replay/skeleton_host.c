@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The host of a compiled skeleton: handles tokens between functions, reads input a piece at a time,
  * and buffers output. */
-#include "isa/memory/replay/replay.h"
+#include "isa/memory/replay/skeleton_host.h"
 
 #include "isa/memory/replay/recording_format.h"
 

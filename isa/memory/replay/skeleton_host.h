@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Runs a compiled skeleton over a recorded stream (isa/memory/replay/recording_format.h): yields
  * all accesses, in the order of execution. */
-#ifndef REGTRACE_ISA_MEMORY_REPLAY_REPLAY_H
-#define REGTRACE_ISA_MEMORY_REPLAY_REPLAY_H
+#ifndef REGTRACE_ISA_MEMORY_REPLAY_SKELETON_HOST_H
+#define REGTRACE_ISA_MEMORY_REPLAY_SKELETON_HOST_H
 
 #include "base/format/accesses.h"
 #include "base/error.h"
