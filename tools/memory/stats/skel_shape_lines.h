@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads the loops and accesses of a function from the text of a skeleton
- * (isa/memory/source/source_shape.c), also of skeletons of older versions. */
+ * (isa/memory/source/source_loops.c), also of skeletons of older versions. */
 #ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPE_LINES_H
 #define REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPE_LINES_H
 
