@@ -103,19 +103,3 @@ void vp_answer_items(const struct vp_spec *s, const struct vp_decoded *d, struct
             i->source == VALUES_VECTOR || i->source == VALUES_MASK || i->source == VALUES_X87;
     }
 }
-
-void vp_answer(const struct vp_spec *s, const struct values_question *q, struct values_answer *a)
-{
-    struct vp_decoded d;
-    memset(a, 0, sizeof *a);
-    a->address = q->address;
-    a->flow = VALUES_STOP;
-    a->where = (struct values_address){.base = -1, .index = -1, .scale = 1};
-    size_t count = q->count < sizeof q->bytes ? q->count : sizeof q->bytes;
-    if (!vp_decode(q->bytes, count, &d))
-        return;
-    vp_answer_flow(&d, q, a);
-    if (a->by_register) /* `where` is that register, not the stack slot a call writes */
-        d.memory = -1;
-    vp_answer_items(s, &d, a);
-}
