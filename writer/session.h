@@ -6,7 +6,7 @@
 #include "writer/claim.h"
 #include "writer/control.h"
 #include "writer/identify.h"
-#include "writer/owner.h"
+#include "writer/traced_process.h"
 
 struct writer_session {
     struct stream stream;

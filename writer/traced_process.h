@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The process for which a writer writes: tells whether it still exists. */
-#ifndef REGTRACE_WRITER_OWNER_H
-#define REGTRACE_WRITER_OWNER_H
+#ifndef REGTRACE_WRITER_TRACED_PROCESS_H
+#define REGTRACE_WRITER_TRACED_PROCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Detects the end of the traced process, by pidfd or by /proc. */
-#include "writer/owner.h"
+#include "writer/traced_process.h"
 
 #include "base/identity.h"
 
