@@ -181,7 +181,7 @@ static int get_entry(struct claim *c)
 }
 
 /* Returns true if `path` still names the locked file. A process that removes an empty folder
- * removes the lock file too (vacant.c). */
+ * removes the lock file too (empty_folder.c). */
 static bool is_current(int fd, const char *path)
 {
     struct stat ours, there;

@@ -6,7 +6,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "writer/vacant.h"
+#include "writer/empty_folder.h"
 #include "writer/repair/verify.h"
 
 #include <errno.h>

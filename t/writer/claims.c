@@ -3,7 +3,7 @@
  * yield, and no two names collide. */
 #include "t/tap.h"
 #include "writer/claim.h"
-#include "writer/vacant.h"
+#include "writer/empty_folder.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Removes folders of runs in which nothing was recorded, and restores them for late writers. */
-#include "writer/vacant.h"
+#include "writer/empty_folder.h"
 
 #include "base/toolkit/map.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Counterpart of rt_run_remove_empty(): registers a writer in a folder that was just removed. */
-#ifndef REGTRACE_WRITER_VACANT_H
-#define REGTRACE_WRITER_VACANT_H
+#ifndef REGTRACE_WRITER_EMPTY_FOLDER_H
+#define REGTRACE_WRITER_EMPTY_FOLDER_H
 
 #include "writer/claim.h"
 #include "writer/writer.h"
