@@ -146,7 +146,8 @@ RT_MUST_CHECK int drain_note_close(struct drain *d, const struct rt_fired *f);
 /* For recover: notes a window, in row `row` of /windows, that was open when the old file ended. */
 RT_MUST_CHECK int drain_resume_window(struct drain *d, const struct rt_window *w, uint64_t row);
 
-/* derive.c: derives rows of other tables from an event, which has row `row`. `more`: its complete
+/* drain_derive.c: derives rows of other tables from an event, which has row `row`. `more`: its
+ * complete
  * continuation slots. */
 RT_MUST_CHECK int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
                                const struct rt_event *event, const struct event_slot *more,
