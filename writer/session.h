@@ -5,7 +5,7 @@
 
 #include "writer/claim.h"
 #include "writer/control.h"
-#include "writer/identify.h"
+#include "writer/stream_facts.h"
 #include "writer/traced_process.h"
 
 struct writer_session {

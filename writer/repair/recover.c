@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * recover: completes the files that killed writers left, from the old file and from the stream. */
 #include "writer/claim.h"
-#include "writer/identify.h"
+#include "writer/stream_facts.h"
 #include "writer/repair/leftover.h"
 #include "writer/repair/old_rows.h"
 #include "writer/repair/old_threads.h"

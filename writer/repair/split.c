@@ -5,7 +5,7 @@
  * and threads are copied, and rows are numbered anew. A thread that continued after the window ends
  * with the window (a synthetic end). The window keeps its ordinal, which the metadata repeats as
  * split.window. */
-#include "writer/identify.h"
+#include "writer/stream_facts.h"
 #include "writer/read/reader.h"
 
 #include <errno.h>

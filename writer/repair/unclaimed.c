@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds streams of a run that no entry names, and gives them entries. Source: proc(5). */
 #include "writer/repair/unclaimed.h"
-#include "writer/identify.h"
+#include "writer/stream_facts.h"
 
 #include "base/identity.h"
 #include "base/options.h"

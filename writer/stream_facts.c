@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fills in the attributes of a rank file from a stream's header and metadata. */
-#include "writer/identify.h"
+#include "writer/stream_facts.h"
 #include "writer/read/reader.h"
 
 #include "base/identity.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Facts about a traced process that the writer and recover take from its stream. */
-#ifndef REGTRACE_WRITER_IDENTIFY_H
-#define REGTRACE_WRITER_IDENTIFY_H
+#ifndef REGTRACE_WRITER_STREAM_FACTS_H
+#define REGTRACE_WRITER_STREAM_FACTS_H
 
 #include "writer/claim.h"
 #include "writer/drain.h"
