@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Decides how the traced process follows an instruction: where control goes, and whether a copy can
- * replace the instruction.
+ * Answers questions of the traced process about an instruction. Decides how the process follows it:
+ * where control goes, and whether a copy can replace the instruction.
  *
  * In doubt the instruction is stepped in place (VALUES_STEP), or following ends before it
  * (VALUES_STOP). */

@@ -2,8 +2,6 @@
  * Selects what to capture of an instruction: those values of the specification that it has. */
 #include "isa/values/vp.h"
 
-#include <string.h>
-
 /* Makes an item for a register. Returns false if the register cannot be captured. */
 static bool register_item(trace_value_t v, unsigned bits, unsigned shift, struct values_item *i)
 {
