@@ -116,7 +116,7 @@ void progress_end(struct progress *p);
  * full disk), except for a closed pipe. */
 int output_finish(const char *command, int code);
 
-/* --- output folders: output.c ----------------------------------------------------------------- */
+/* --- output folders: output_folder.c ---------------------------------------------------------- */
 
 /* Returns 1 if the folder is empty, 0 if it is not, or -errno. */
 int output_is_empty(const char *path);
