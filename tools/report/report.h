@@ -284,7 +284,7 @@ void report_memory_take(struct report_rank *k, const struct rt_event *ev);
 void report_memory_print(FILE *out, const struct report *r);
 void report_memory_json(struct json *j, const struct report_rank *k); /* a member "memory" */
 
-/* --- how ranks differ: report_uneven.c -------------------------------------------------------- */
+/* --- how ranks differ: report_imbalance.c ----------------------------------------------------- */
 
 /* Compares the windows that more than one rank has. Prints nothing if there are none, or no MPI
  * calls. all: every window, not only those that lose most. */
