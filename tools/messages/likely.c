@@ -4,7 +4,7 @@
 #include "tools/messages/likely.h"
 
 #include "tools/messages/shift.h"
-#include "tools/messages/whole.h"
+#include "tools/messages/recorded_until.h"
 
 #include "base/toolkit/array.h"
 

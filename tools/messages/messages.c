@@ -5,7 +5,7 @@
 #include "base/format/event_fields.h"
 #include "tools/messages/message_ends.h"
 #include "tools/messages/message_functions.h"
-#include "tools/messages/whole.h"
+#include "tools/messages/recorded_until.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "base/format/event_fields.h"
 #include "base/toolkit/array.h"
-#include "tools/messages/whole.h"
+#include "tools/messages/recorded_until.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
  *   own leave if that is earlier.
  *
  * All ranks of a communicator make its collective calls in the same order. So the k-th call of one
- * rank is the k-th of all, as long as all have recorded everything since MPI_Init (whole.h). The
- * rest is counted. */
+ * rank is the k-th of all, as long as all have recorded everything since MPI_Init
+ * (recorded_until.h). The rest is counted. */
 #ifndef REGTRACE_TOOLS_MESSAGES_WAIT_STATES_H
 #define REGTRACE_TOOLS_MESSAGES_WAIT_STATES_H
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Matches messages of events that are written down here, and compares the partners with those that
  * MPI's rule gives, derived by hand. This program defines the functions of
- * tools/messages/comm_tables.h and whole.h itself, without files: three processes of two threads.
- * Process 0 has streams 0 and 1, process 1 has 2 and 3, process 2 has 4 and 5. */
+ * tools/messages/comm_tables.h and recorded_until.h itself, without files: three processes of two
+ * threads. Process 0 has streams 0 and 1, process 1 has 2 and 3, process 2 has 4 and 5. */
 #include "tools/messages/messages.h"
-#include "tools/messages/whole.h"
+#include "tools/messages/recorded_until.h"
 
 #include "t/tap.h"
 
 enum { PROCESSES = 3, STREAMS = 6, WORLD = 0, INTER = 1, COMMS = 2 };
 
-/* --- stand-ins for comm_tables.h and whole.h -------------------------------------------------- */
+/* --- stand-ins for comm_tables.h and recorded_until.h ----------------------------------------- */
 
 static int64_t whole[PROCESSES];
 static const struct thread_stream streams[STREAMS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Derives from /windows, /threads and /losses how much a process has recorded. */
-#include "tools/messages/whole.h"
+#include "tools/messages/recorded_until.h"
 
 #include <stdlib.h>
 

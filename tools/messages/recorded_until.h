@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the time until which a process has recorded all its MPI calls. */
-#ifndef REGTRACE_TOOLS_MESSAGES_WHOLE_H
-#define REGTRACE_TOOLS_MESSAGES_WHOLE_H
+#ifndef REGTRACE_TOOLS_MESSAGES_RECORDED_UNTIL_H
+#define REGTRACE_TOOLS_MESSAGES_RECORDED_UNTIL_H
 
 #include "writer/writer.h"
 
