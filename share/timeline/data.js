@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Holds the run: what items mean, and the items, which arrive piece by piece.
- * tools/timeline/tracks.h, page.c and lines.h define the encoding. */
+ * tools/timeline/tracks.h, page.c and message_lines.h define the encoding. */
 const meta = JSON.parse(document.getElementById("meta").textContent);
 
 const store = { bytes: new Uint8Array(meta.bytes), ready: 0, done: meta.bytes === 0 };

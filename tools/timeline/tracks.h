@@ -4,7 +4,7 @@
 #ifndef REGTRACE_TOOLS_TIMELINE_TRACKS_H
 #define REGTRACE_TOOLS_TIMELINE_TRACKS_H
 
-#include "tools/timeline/lines.h"
+#include "tools/timeline/message_lines.h"
 #include "tools/timeline/shorter.h"
 #include "tools/timeline/spool.h"
 #include "tools/timeline/timeline.h"

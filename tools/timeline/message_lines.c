@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Encodes messages as they are matched, and keeps them in a spool. */
-#include "tools/timeline/lines.h"
+#include "tools/timeline/message_lines.h"
 
 #include "tools/timeline/tracks.h"
 

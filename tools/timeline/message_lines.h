@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Matches the messages of a run and keeps them as lines from sends to receives. For tools/timeline
  * only. */
-#ifndef REGTRACE_TOOLS_TIMELINE_LINES_H
-#define REGTRACE_TOOLS_TIMELINE_LINES_H
+#ifndef REGTRACE_TOOLS_TIMELINE_MESSAGE_LINES_H
+#define REGTRACE_TOOLS_TIMELINE_MESSAGE_LINES_H
 
 #include "tools/messages/messages.h"
 #include "tools/channels/event_replay.h"
