@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Makes the items of tracks from what channels show. A replay shows only the top of a stack, so
  * this file keeps the boxes below, from the events that push and pop. */
-#include "tools/timeline/runs.h"
+#include "tools/timeline/running_threads.h"
 #include "base/format/event_fields.h"
 #include "base/toolkit/array.h"
 #include "tools/timeline/tracks.h"

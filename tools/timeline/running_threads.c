@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Follows which thread runs on each processor. */
-#include "tools/timeline/runs.h"
+#include "tools/timeline/running_threads.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Derives which thread runs on each processor from what threads' channels show. For tools/timeline
  * only. */
-#ifndef REGTRACE_TOOLS_TIMELINE_RUNS_H
-#define REGTRACE_TOOLS_TIMELINE_RUNS_H
+#ifndef REGTRACE_TOOLS_TIMELINE_RUNNING_THREADS_H
+#define REGTRACE_TOOLS_TIMELINE_RUNNING_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>
