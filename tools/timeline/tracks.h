@@ -5,7 +5,7 @@
 #define REGTRACE_TOOLS_TIMELINE_TRACKS_H
 
 #include "tools/timeline/message_lines.h"
-#include "tools/timeline/shorter.h"
+#include "tools/timeline/short_name.h"
 #include "tools/timeline/spool.h"
 #include "tools/timeline/timeline.h"
 

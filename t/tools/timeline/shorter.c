@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tests how names of functions are shortened. */
-#include "tools/timeline/shorter.h"
+#include "tools/timeline/short_name.h"
 
 #include "t/tap.h"
 

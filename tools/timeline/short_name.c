@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Shortens names of functions. */
-#include "tools/timeline/shorter.h"
+#include "tools/timeline/short_name.h"
 
 #include <stdbool.h>
 #include <string.h>

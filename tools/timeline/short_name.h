@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Shortens names of functions for narrow places. For tools/timeline only. */
-#ifndef REGTRACE_TOOLS_TIMELINE_SHORTER_H
-#define REGTRACE_TOOLS_TIMELINE_SHORTER_H
+#ifndef REGTRACE_TOOLS_TIMELINE_SHORT_NAME_H
+#define REGTRACE_TOOLS_TIMELINE_SHORT_NAME_H
 
 enum { SHORTER = 128 };
 
