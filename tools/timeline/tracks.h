@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Declares tracks and their items, which collect.c makes and the writers of pages and pictures
+ * Declares tracks and their items, which items.c makes and the writers of pages and pictures
  * read. For tools/timeline only. */
 #ifndef REGTRACE_TOOLS_TIMELINE_TRACKS_H
 #define REGTRACE_TOOLS_TIMELINE_TRACKS_H
