@@ -36,7 +36,7 @@ RT_MUST_CHECK int program_look(struct program *p, const char *word, struct rt_er
  * program_look() does. */
 RT_MUST_CHECK int program_check_elf(const char *path, struct rt_error *e);
 
-/* --- programs compiled with -fsanitize=: sanitized.c ------------------------------------------ */
+/* --- programs compiled with -fsanitize=: program_sanitizer.c ---------------------------------- */
 
 /* Sets `runtime`, see struct program. Returns 0, or -ENOEXEC with the reason and the remedy if the
  * program uses a sanitizer that does not work with the library. Ignores files that it cannot
