@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Opens a run for reading: waits for writers that are still closing, and builds regtrace.h5 if it
- * is missing. */
+ * is missing. Finds when its first thread started. */
 #include "base/clock.h"
 #include "tools/open.h"
 
@@ -123,4 +123,27 @@ struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wai
     if (all_done && !rt_run_is_one_file(run))
         build_index(command, rt_run_dir(run));
     return run;
+}
+
+int64_t tool_run_origin(const struct rt_run *run, size_t *unread, struct rt_error *e)
+{
+    int64_t origin = INT64_MAX;
+    *unread = 0;
+    for (size_t i = 0; i < rt_run_count(run); i++) {
+        struct rt_rank *rank = NULL;
+        if (rt_rank_open(&rank, run, i, e) != 0) {
+            (*unread)++;
+            continue;
+        }
+        const struct rt_rank_tables *t = rt_rank_tables(rank);
+        int64_t first = INT64_MAX;
+        for (size_t k = 0; k < t->thread_count; k++)
+            if (t->threads[k].started != 0 && rt_rank_ns(rank, t->threads[k].started) < first)
+                first = rt_rank_ns(rank, t->threads[k].started);
+        if (first == INT64_MAX && t->calibration_count > 0)
+            first = rt_rank_ns(rank, t->calibration[0].ticks);
+        origin = first < origin ? first : origin;
+        rt_rank_close(rank);
+    }
+    return origin != INT64_MAX ? origin : 0;
 }
