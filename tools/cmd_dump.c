@@ -4,7 +4,7 @@
 #include "tools/addresses.h"
 #include "tools/describe.h"
 #include "tools/json.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 
 #include <errno.h>
 #include <fnmatch.h>

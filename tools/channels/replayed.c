@@ -5,7 +5,7 @@
 #include "tools/messages/messages.h"
 #include "tools/streams/joint_processes.h"
 #include "tools/output.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 
 #include <string.h>
 

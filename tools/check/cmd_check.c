@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace check`: tests a run's invariants and prints each violation. */
 #include "tools/check/check.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

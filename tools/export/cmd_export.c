@@ -3,7 +3,7 @@
 #include "tools/streams/joint_processes.h"
 #include "tools/export/export.h"
 #include "tools/output.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 
 #include <errno.h>
 #include <inttypes.h>

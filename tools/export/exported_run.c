@@ -2,7 +2,7 @@
  * Keeps the exported run: opens it, groups its threads by process, makes their titles; creates and
  * closes output files. */
 #include "tools/export/export.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * `regtrace report`: shows the run at a glance, or as JSON. */
 #include "tools/messages/messages.h"
 #include "tools/report/hot.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 #include "tools/report/report.h"
 
 #include <string.h>

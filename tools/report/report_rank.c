@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads one rank file for the report: its tables, then its events once, in blocks. */
-#include "tools/open.h"
+#include "tools/open_run.h"
 #include "base/format/event_fields.h"
 #include "tools/report/report.h"
 

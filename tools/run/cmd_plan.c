@@ -2,7 +2,7 @@
  * `regtrace plan`: turns the totals of a counting run into the chains of a run with windows. */
 #include "controller/controller.h"
 #include "tools/run/plan.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace split`: writes each window of each rank as a separate rank file, in one folder for each
  * window. */
-#include "tools/open.h"
+#include "tools/open_run.h"
 #include "tools/split/split.h"
 
 #include <errno.h>

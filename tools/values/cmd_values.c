@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace values`: lists the most frequent values of captured instructions. */
 #include "tools/output.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 #include "tools/values/value_profiles.h"
 
 #include <errno.h>

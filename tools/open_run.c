@@ -2,7 +2,7 @@
  * Opens a run for reading: waits for writers that are still closing, and builds regtrace.h5 if it
  * is missing. Finds when its first thread started. */
 #include "base/clock.h"
-#include "tools/open.h"
+#include "tools/open_run.h"
 
 #include <errno.h>
 #include <stdlib.h>

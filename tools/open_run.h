@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Opens the run that a subcommand reads. */
-#ifndef REGTRACE_TOOLS_OPEN_H
-#define REGTRACE_TOOLS_OPEN_H
+#ifndef REGTRACE_TOOLS_OPEN_RUN_H
+#define REGTRACE_TOOLS_OPEN_RUN_H
 
 #include "tools/tools.h"
 #include "writer/writer.h"
