@@ -62,7 +62,7 @@ const char *addresses_image_name(const struct addresses *a, uint32_t image);
 void addresses_print_lacks(FILE *out, const struct addresses *a);
 void addresses_free(struct addresses *a);
 
-/* --- names in one image: hot_symbols.c; none without libdw (elfutils) ------------------------- */
+/* --- names in one image: image_symbols.c; none without libdw (elfutils) ----------------------- */
 
 struct hot_symbols;
 /* Opens the symbols of an image. Returns NULL if there is nothing to read. *problem is then 0 for a
