@@ -35,7 +35,7 @@ options_of() {
     local file
     file=$(find "$source_of/tools" -name "cmd_$1.c")
     sed -n '/^static const struct command_option '"$1"'_options/,/^}/s/^ *{"\([^"]*\)".*/\1/p' "$file"
-    ! grep -q '"tools/channels/replayed.def"' "$file" || sed -n 's/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/channels/replayed.def"
+    ! grep -q '"tools/channels/replay_options.def"' "$file" || sed -n 's/^ *{"\([^"]*\)".*/\1/p' "$source_of/tools/channels/replay_options.def"
     [ "$1" != run ] || sed -n 's/^X([a-z_0-9]*, "\([^"]*\)".*/\1/p' "$source_of/base/options.def"
 }
 

@@ -3,7 +3,7 @@
 #include "tools/channels/h5.h"
 #include "tools/streams/joint_processes.h"
 #include "tools/output.h"
-#include "tools/channels/replayed.h"
+#include "tools/channels/replay_options.h"
 
 #include <inttypes.h>
 
@@ -93,7 +93,7 @@ static const struct command_option emulate_options[] = {
      "the new file (default: channels.h5 in the run's folder, which is made anew and regtrace.h5 "
      "reaches)",
      'o'},
-#include "tools/channels/replayed.def"
+#include "tools/channels/replay_options.def"
     {NULL, NULL, NULL, 0},
 };
 

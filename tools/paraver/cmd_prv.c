@@ -3,7 +3,7 @@
 #include "tools/streams/joint_processes.h"
 #include "tools/paraver/prv.h"
 #include "tools/output.h"
-#include "tools/channels/replayed.h"
+#include "tools/channels/replay_options.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -81,7 +81,7 @@ static int prv_main(int argc, char **argv)
 
 static const struct command_option prv_options[] = {
     {"output", "DIR", "the new folder (default: prv in the run's folder)", 'o'},
-#include "tools/channels/replayed.def"
+#include "tools/channels/replay_options.def"
     {NULL, NULL, NULL, 0},
 };
 

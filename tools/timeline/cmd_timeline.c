@@ -2,7 +2,7 @@
  * Implements `regtrace timeline`: shows a run as a page for browsers or as a picture. */
 #include "tools/streams/joint_processes.h"
 #include "tools/output.h"
-#include "tools/channels/replayed.h"
+#include "tools/channels/replay_options.h"
 #include "tools/timeline/timeline.h"
 
 #include <errno.h>
@@ -277,7 +277,7 @@ static const struct command_option timeline_options[] = {
      "calls, functions ... that the page has each of; where there are more it has summaries of "
      "small spans of time (default 4194304)",
      0},
-#include "tools/channels/replayed.def"
+#include "tools/channels/replay_options.def"
     {NULL, NULL, NULL, 0},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Options and messages that `regtrace emulate`, `prv` and `timeline` share. */
-#ifndef REGTRACE_TOOLS_CHANNELS_REPLAYED_H
-#define REGTRACE_TOOLS_CHANNELS_REPLAYED_H
+#ifndef REGTRACE_TOOLS_CHANNELS_REPLAY_OPTIONS_H
+#define REGTRACE_TOOLS_CHANNELS_REPLAY_OPTIONS_H
 
 #include "tools/channels/event_replay.h"
 
@@ -13,7 +13,8 @@ struct replay_command {
     bool force; /* replace an existing file */
 };
 
-/* Takes an option of replayed.def, or -output. Returns TOOL_OK, or prints a message and returns
+/* Takes an option of replay_options.def, or -output. Returns TOOL_OK, or prints a message and
+ * returns
  * TOOL_USAGE. */
 int replay_take_option(void *options, const struct arguments *a);
 

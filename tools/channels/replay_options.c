@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Takes options and opens the replay for the commands that replay a run. */
-#include "tools/channels/replayed.h"
+#include "tools/channels/replay_options.h"
 
 #include "tools/messages/messages.h"
 #include "tools/streams/joint_processes.h"
