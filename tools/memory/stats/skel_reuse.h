@@ -6,7 +6,7 @@
 #ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_REUSE_H
 #define REGTRACE_TOOLS_MEMORY_STATS_SKEL_REUSE_H
 
-#include "tools/memory/stats/skel_lines.h"
+#include "tools/memory/stats/footprint.h"
 
 /* Moments in a block. When all moments of a block have passed, the tree gets the number of its
  * marks. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The set of accessed bytes of memory: a set of lines, with a mask of the bytes of each. */
-#ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_LINES_H
-#define REGTRACE_TOOLS_MEMORY_STATS_SKEL_LINES_H
+#ifndef REGTRACE_TOOLS_MEMORY_STATS_FOOTPRINT_H
+#define REGTRACE_TOOLS_MEMORY_STATS_FOOTPRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A hash table with open addressing, at most half full. */
-#include "tools/memory/stats/skel_lines.h"
+#include "tools/memory/stats/footprint.h"
 
 #include <stdlib.h>
 
