@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replays each recording of a folder once, several at a time; they end in any order. */
-#include "tools/memory/skel_player.h"
+#include "tools/memory/replay_process.h"
 
 #include <poll.h>
 #include <stdlib.h>

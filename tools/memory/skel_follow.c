@@ -2,7 +2,7 @@
  * Replays recordings while the program still runs. A process replays a recording as long as it has
  * an open segment. For the others, a look at their files now and then is enough. */
 #include "base/clock.h"
-#include "tools/memory/skel_player.h"
+#include "tools/memory/replay_process.h"
 #include "writer/writer.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * itself. The output of others before their turn goes to unnamed files, up to SPOOLED_MOST bytes in
  * all. Beyond that they wait. */
 #include "base/sys.h"
-#include "tools/memory/skel_player.h"
+#include "tools/memory/replay_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #ifndef REGTRACE_TOOLS_MEMORY_SKEL_RECORDS_H
 #define REGTRACE_TOOLS_MEMORY_SKEL_RECORDS_H
 
-#include "tools/memory/skel_player.h"
+#include "tools/memory/replay_process.h"
 
 #include <pthread.h>
 

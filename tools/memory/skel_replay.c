@@ -3,7 +3,7 @@
  * over what threads have recorded. */
 #include "base/format/accesses.h"
 #include "base/sys.h"
-#include "tools/memory/skel_player.h"
+#include "tools/memory/replay_process.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starts regtrace-skel for one recording, answers its questions, and waits for its end. */
-#include "tools/memory/skel_player.h"
+#include "tools/memory/replay_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

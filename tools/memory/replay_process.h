@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Processes that each replay one recording: regtrace-skel, with skeletons compiled before. */
-#ifndef REGTRACE_TOOLS_MEMORY_SKEL_PLAYER_H
-#define REGTRACE_TOOLS_MEMORY_SKEL_PLAYER_H
+#ifndef REGTRACE_TOOLS_MEMORY_REPLAY_PROCESS_H
+#define REGTRACE_TOOLS_MEMORY_REPLAY_PROCESS_H
 
 #include "base/format/accesses.h"
 #include "tools/memory/skel_command.h"
