@@ -78,7 +78,7 @@ int skel_folder_lacks(const struct skel_folder *f);
 bool skel_recording_refresh(struct skel_recording *r);
 void skel_folder_close(struct skel_folder *f);
 
-/* --- skel_run.c ------------------------------------------------------------------------------- */
+/* --- run_compilers.c -------------------------------------------------------------------------- */
 
 /* Why programs failed. */
 struct skel_ended {
