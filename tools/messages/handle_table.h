@@ -19,7 +19,7 @@ struct handle_entry {
     uint64_t handle;
     int64_t ns; /* time at which it was created */
     struct sent *sent;
-    uint32_t likely; /* number of its send (likely.h); 0: none */
+    uint32_t likely; /* number of its send (likely_messages.h); 0: none */
     bool slow;       /* a send whose completion may wait for the receiver */
     struct posted *posted;
     unsigned does;

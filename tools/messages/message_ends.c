@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Passes sends and receives on to the certain queues (queues.h) or to the likely ones (likely.h),
- * or counts them. */
+ * Passes sends and receives on to the certain queues (queues.h) or to the likely ones
+ * (likely_messages.h), or counts them. */
 #include "tools/messages/message_ends.h"
 
 #include "base/format/event_fields.h"

@@ -4,14 +4,15 @@
 #define REGTRACE_TOOLS_MESSAGES_MESSAGE_ENDS_H
 
 #include "tools/messages/handle_table.h"
-#include "tools/messages/likely.h"
+#include "tools/messages/likely_messages.h"
 #include "tools/messages/messages.h"
 #include "tools/messages/posted.h"
 #include "tools/messages/queues.h"
 
 enum { FRAMES = 32, NOBODY = INT32_MIN, PROC_NULL = -2 };
 
-/* A send as stored: `sent` if its message may become certain, `likely` (a number, likely.h) if it
+/* A send as stored: `sent` if its message may become certain, `likely` (a number,
+ * likely_messages.h) if it
  * is likely at best, or neither. */
 struct kept_send {
     struct sent *sent;
@@ -24,7 +25,7 @@ struct call_frame {
     int64_t ns;
     uint64_t a, b;
     struct kept_send sent;
-    uint32_t wait; /* number of the call, if it waits (likely.h) */
+    uint32_t wait; /* number of the call, if it waits (likely_messages.h) */
     struct posted *posted;
     bool looked; /* its enter event has real arguments */
 };
@@ -39,7 +40,7 @@ struct message_thread {
 struct message_process {
     int64_t whole; /* everything is recorded up to this time */
     bool is_known; /* MPI is up, or it sent or received before; else its events may still come */
-    /* windowed: those posted in a segment (likely.h) after `whole`. */
+    /* windowed: those posted in a segment (likely_messages.h) after `whole`. */
     struct posted_list posted, windowed;
     struct handles handles;
 };

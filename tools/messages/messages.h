@@ -8,9 +8,9 @@
  * that process is matched. Nor is what two threads did at the same time on one queue, as its order
  * is unknown. The rest is counted by reason.
  *
- * Windows of processes that have not recorded everything follow another rule (likely.h); its
- * messages are marked as likely. Sends wait for receives and receives for sends, since clocks of
- * nodes may be off; memory holds only what is open.
+ * Windows of processes that have not recorded everything follow another rule (likely_messages.h);
+ * its messages are marked as likely. Sends wait for receives and receives for sends, since clocks
+ * of nodes may be off; memory holds only what is open.
  *
  * Not matched: partitioned messages, and those on communicators whose identity is not known
  * (share/doc/schema.md). */
@@ -29,7 +29,7 @@ struct message {
     uint64_t bytes;
     int32_t tag, sender, receiver; /* ranks in MPI_COMM_WORLD */
     uint32_t comm;                 /* index in comms_all() */
-    bool likely;                   /* not certain (likely.h) */
+    bool likely;                   /* not certain (likely_messages.h) */
 };
 
 /* Why a send or a receive has no partner. */

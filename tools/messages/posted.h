@@ -21,7 +21,7 @@ struct posted {
     uint64_t bytes;
     /* Size of the buffer, if the completion may report no size; else 0. */
     uint64_t room;
-    uint32_t wait; /* number of the call that waited for it (likely.h); 0: none */
+    uint32_t wait; /* number of the call that waited for it (likely_messages.h); 0: none */
     bool matched, concurrent;
     /* It is in the list `windowed`; source and tag become known when it matches; it is a matched
      * probe. */

@@ -18,7 +18,7 @@
 #ifndef REGTRACE_TOOLS_MESSAGES_SHIFT_H
 #define REGTRACE_TOOLS_MESSAGES_SHIFT_H
 
-#include "tools/messages/likely.h"
+#include "tools/messages/likely_messages.h"
 
 /* The sends and receives of one queue in one segment each, by their numbers there, in order. */
 struct shift_run {

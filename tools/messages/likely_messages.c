@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Stores stretches with their sends and receives, and matches overlapping ones when none is
  * open. */
-#include "tools/messages/likely.h"
+#include "tools/messages/likely_messages.h"
 
 #include "tools/messages/shift.h"
 #include "tools/messages/recorded_until.h"

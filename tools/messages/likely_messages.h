@@ -6,8 +6,8 @@
  * MPI in it is known. Overlapping stretches of all processes are matched together when none is open
  * any more. Until then they are in memory: 64 bytes for a send or receive, 2^26 of these at most.
  * Those without a partner are counted by the reason that they came with. */
-#ifndef REGTRACE_TOOLS_MESSAGES_LIKELY_H
-#define REGTRACE_TOOLS_MESSAGES_LIKELY_H
+#ifndef REGTRACE_TOOLS_MESSAGES_LIKELY_MESSAGES_H
+#define REGTRACE_TOOLS_MESSAGES_LIKELY_MESSAGES_H
 
 #include "tools/messages/messages.h"
 #include "tools/messages/queues.h"
