@@ -6,7 +6,7 @@
 #include "tools/messages/handle_table.h"
 #include "tools/messages/likely_messages.h"
 #include "tools/messages/messages.h"
-#include "tools/messages/posted.h"
+#include "tools/messages/posted_receives.h"
 #include "tools/messages/queues.h"
 
 enum { FRAMES = 32, NOBODY = INT32_MIN, PROC_NULL = -2 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The receives of a process in the order of posting. A matched receive goes on to its queue when no
  * receive before it can still match a message of that queue. */
-#ifndef REGTRACE_TOOLS_MESSAGES_POSTED_H
-#define REGTRACE_TOOLS_MESSAGES_POSTED_H
+#ifndef REGTRACE_TOOLS_MESSAGES_POSTED_RECEIVES_H
+#define REGTRACE_TOOLS_MESSAGES_POSTED_RECEIVES_H
 
 #include "base/error.h"
 

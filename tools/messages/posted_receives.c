@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A list in the order of posting. Searches go through it from the begin, as it holds only what is
  * open at one time. */
-#include "tools/messages/posted.h"
+#include "tools/messages/posted_receives.h"
 
 #include <stdlib.h>
 
