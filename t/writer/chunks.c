@@ -2,7 +2,7 @@
  * Compares raw reading of chunks of /events with H5Dread, for all ways of storing them. Also
  * damages chunks in each place, and reads from a child process that lies. */
 #include "t/tap.h"
-#include "writer/read/chunks.h"
+#include "writer/read/event_chunks.h"
 #include "writer/read/reader.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The reader's child: opens the file, sends its facts and small tables, then serves blocks of
  * events. */
-#include "writer/read/chunks.h"
+#include "writer/read/event_chunks.h"
 #include "writer/read/reader.h"
 
 #include <errno.h>

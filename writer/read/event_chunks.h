@@ -3,8 +3,8 @@
  *
  * HDF5 has the last word: this code refuses whatever differs from what regtrace's writer makes, and
  * leaves it to H5Dread, so that HDF5 alone decides what is damaged. */
-#ifndef REGTRACE_WRITER_READ_CHUNKS_H
-#define REGTRACE_WRITER_READ_CHUNKS_H
+#ifndef REGTRACE_WRITER_READ_EVENT_CHUNKS_H
+#define REGTRACE_WRITER_READ_EVENT_CHUNKS_H
 
 #include "writer/file/schema.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Chunks of /events: reads them raw, inflates them, makes rows of planes of bytes, and caches the
  * last few. */
-#include "writer/read/chunks.h"
+#include "writer/read/event_chunks.h"
 
 #include <stdlib.h>
 #include <string.h>
