@@ -5,7 +5,7 @@
 #define REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_COMPILE_H
 
 #include "tools/memory/compile/skel_build.h"
-#include "tools/memory/compile/skel_text.h"
+#include "tools/memory/compile/skeleton_text.h"
 
 /* By number of a function: how it is entered. 0: not at all, do not compile it. SKEL_CALLED: a
  * selected function calls it directly. SKEL_ENTERED or more: its number occurs in recordings; each

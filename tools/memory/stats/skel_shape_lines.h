@@ -4,7 +4,7 @@
 #ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPE_LINES_H
 #define REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPE_LINES_H
 
-#include "tools/memory/compile/skel_text.h"
+#include "tools/memory/compile/skeleton_text.h"
 
 /* Passes on lines with hexadecimal numbers and addresses of the image's file:
  *

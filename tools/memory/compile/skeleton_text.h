@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads a skeleton's C as text (isa/memory/source/source_file.c): the position of each function,
  * and which functions call which directly. */
-#ifndef REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_TEXT_H
-#define REGTRACE_TOOLS_MEMORY_COMPILE_SKEL_TEXT_H
+#ifndef REGTRACE_TOOLS_MEMORY_COMPILE_SKELETON_TEXT_H
+#define REGTRACE_TOOLS_MEMORY_COMPILE_SKELETON_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the functions, loops and direct calls in the text of a skeleton. */
-#include "tools/memory/compile/skel_text.h"
+#include "tools/memory/compile/skeleton_text.h"
 
 #include "base/toolkit/array.h"
 #include "base/toolkit/map.h"
