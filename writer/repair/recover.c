@@ -2,7 +2,7 @@
  * recover: completes the files that killed writers left, from the old file and from the stream. */
 #include "writer/claim.h"
 #include "writer/stream_facts.h"
-#include "writer/repair/leftover.h"
+#include "writer/repair/leftover_ctl.h"
 #include "writer/repair/old_rows.h"
 #include "writer/repair/old_threads.h"
 #include "writer/repair/old_values.h"

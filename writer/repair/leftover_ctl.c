@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Removes what a killed writer left in DIR/ctl, where nobody listens any more. */
-#include "writer/repair/leftover.h"
+#include "writer/repair/leftover_ctl.h"
 
 #include "base/toolkit/map.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Removes what a killed writer left in DIR/ctl. */
-#ifndef REGTRACE_WRITER_REPAIR_LEFTOVER_H
-#define REGTRACE_WRITER_REPAIR_LEFTOVER_H
+#ifndef REGTRACE_WRITER_REPAIR_LEFTOVER_CTL_H
+#define REGTRACE_WRITER_REPAIR_LEFTOVER_CTL_H
 
 #include <stdbool.h>
 #include <stdint.h>
