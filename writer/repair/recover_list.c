@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Collects the entries of a run, after it has given entries to streams that have none. */
 #include "writer/repair/recover_list.h"
-#include "writer/repair/unclaimed.h"
+#include "writer/repair/unclaimed_streams.h"
 #include "writer/writer.h"
 
 #include "base/toolkit/array.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds streams of a run that no entry names, and gives them entries. Source: proc(5). */
-#include "writer/repair/unclaimed.h"
+#include "writer/repair/unclaimed_streams.h"
 #include "writer/stream_facts.h"
 
 #include "base/identity.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds streams of a run that no entry in DIR/.regtrace names: their writers were killed, or are
  * still starting. */
-#ifndef REGTRACE_WRITER_REPAIR_UNCLAIMED_H
-#define REGTRACE_WRITER_REPAIR_UNCLAIMED_H
+#ifndef REGTRACE_WRITER_REPAIR_UNCLAIMED_STREAMS_H
+#define REGTRACE_WRITER_REPAIR_UNCLAIMED_STREAMS_H
 
 #include "writer/claim.h"
 
