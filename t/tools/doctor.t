@@ -60,11 +60,11 @@ done
 run 120 env REGTRACE_LIBRARY=/nonexistent.so "$REGTRACE" doctor
 is "$status" 1 'without the library the main job cannot work'
 like "$out" '^broken +library .*/nonexistent.so' 'and it says why'
-run 120 env REGTRACE_WRITER=/nonexistent "$REGTRACE" doctor
+run 120 env REGTRACE_WRITER="$T/nonexistent" "$REGTRACE" doctor
 is "$status" 1 'without the writer it cannot either'
 like "$out" '^broken +writer' 'and it says so'
 like "$out" '^broken +trial' 'the trial finds it too'
-run 120 env REGTRACE_SHM=/nonexistent "$REGTRACE" doctor
+run 120 env REGTRACE_SHM="$T/nonexistent" "$REGTRACE" doctor
 is "$status" 1 'without memory for streams it cannot either'
 like "$out" '^broken +streams' 'and it says so'
 mkdir alone && cp "$LIBREGTRACE" alone/libregtrace.so

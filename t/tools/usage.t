@@ -58,8 +58,8 @@ wrong 'run: a program that is not there' 'cannot be found' run -- ./no-such-prog
 wrong 'run: a folder as a program' 'is a folder' run -- ./
 wrong 'run: a file that is not executable' 'is not executable; chmod' run -- /etc/passwd
 wrong 'run: a folder that cannot be made' 'cannot make the folder' run -o /proc/nothing/here -- "${app[@]}"
-wrong 'run: no folder for streams' '-shm\) cannot be used' run -shm /nonexistent -- "${app[@]}"
-wrong 'run: no writer' 'option -writer\) names' run -writer /nonexistent/writer -- "${app[@]}"
+wrong 'run: no folder for streams' '-shm\) cannot be used' run -shm "$T/nonexistent" -- "${app[@]}"
+wrong 'run: no writer' 'option -writer\) names' run -writer "$T/nonexistent/writer" -- "${app[@]}"
 REGTRACE_LIBRARY=/nonexistent.so wrong 'run: no library' 'REGTRACE_LIBRARY names' run -- "${app[@]}"
 REGTRACE_FULL=often wrong 'run: a wrong variable' 'REGTRACE_FULL .*"often"' run -- "${app[@]}"
 for c in report dump check recover split plan; do
