@@ -50,7 +50,8 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_fire(int event, int thread, int bcas
     const unsigned own = counting_own_enter();
     struct memory_interrupted before = memory_call(__builtin_frame_address(0));
     bool known = event >= 0 && event < CTL_EVENT_COUNT;
-    if (process.traced && known && (thread < 0 || (uint32_t)thread == own_tid()))
+    if (process.traced && known &&
+        (thread == REGTRACE_THIS_THREAD || (uint32_t)thread == own_tid()))
         control_event(&recorder_self, (unsigned)event, bcast != 0, CALLER);
     else if (process.traced && known)
         requests_fire((uint32_t)thread, (enum ctl_event)event, bcast != 0, CALLER);

@@ -224,6 +224,7 @@ int main(void)
     regtrace_fire(REGTRACE_EVENT_THREADID, 1, 0);
     regtrace_fire(REGTRACE_EVENT_STOP, 1, 0);
     regtrace_fire(REGTRACE_EVENT_START, 99, 0);
+    regtrace_fire(REGTRACE_EVENT_PRECOND, -7, 0);
     regtrace_fire(-1, 0, 0);
     regtrace_fire(13, 0, 0);
     while (access(FIRED, F_OK) != 0)
