@@ -279,7 +279,8 @@ struct rt_processes {
     unsigned living;       /* traced processes whose writers live, or may live on another node */
     unsigned file_follows; /* of these, processes with events that have no file yet */
     unsigned closing;      /* living writers on this host whose process has ended */
-    unsigned starting; /* writers on this host that have no claim yet; `living` counts them too */
+    unsigned starting;   /* writers on this host that have no claim yet; `living` counts them too */
+    unsigned unfinished; /* processes of this host whose writer ended before it closed their file */
 };
 void rt_run_processes(const char *dir, struct rt_processes *out);
 

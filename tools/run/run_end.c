@@ -33,22 +33,20 @@ static unsigned count_rank_files(const char *folder, bool *indexed)
 
 /* Waits for files to be complete; returns the number of rank files. Ranks that are being killed,
  * and their writers, outlive mpirun for a moment. regtrace.h5 appears when the last writer has
- * closed its file. *living: traced processes that still run. */
-static unsigned wait_for_writers(const char *folder, uint64_t seconds, unsigned *living)
+ * closed its file. */
+static unsigned wait_for_writers(const char *folder, uint64_t seconds, struct rt_processes *p)
 {
-    struct rt_processes p;
     bool indexed = false;
     unsigned n;
     for (uint64_t i = 0;; i++) {
         /* before we count the files, so that we do not miss a file that appears */
-        rt_run_processes(folder, &p);
+        rt_run_processes(folder, p);
         n = count_rank_files(folder, &indexed);
-        bool more = p.closing > 0 || p.starting > 0 || p.file_follows > 0 || (n > 0 && !indexed);
+        bool more = p->closing > 0 || p->starting > 0 || p->file_follows > 0 || (n > 0 && !indexed);
         if (!more || i >= seconds * 20)
             break;
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
-    *living = p.living;
     return n;
 }
 
@@ -180,13 +178,27 @@ static void print_taken(const struct run_end *end)
                       end->taken_why);
 }
 
+static void print_unfinished(const char *folder, unsigned processes)
+{
+    if (processes == 0)
+        return;
+    (void)fprintf(
+        stderr,
+        "regtrace: %u process%s not completely recorded: the writer ended early (killed, or "
+        "no space was left). Complete it with: regtrace recover ",
+        processes, processes == 1 ? " is" : "es are");
+    print_quoted(folder);
+    (void)fputc('\n', stderr);
+}
+
 void run_print_end(const struct run_end *end)
 {
     const char *folder = end->folder;
     const struct options *o = end->options;
-    unsigned living, files = wait_for_writers(folder, o->number[OPT_exit_wait], &living);
+    struct rt_processes p;
+    unsigned files = wait_for_writers(folder, o->number[OPT_exit_wait], &p);
     unsigned lines = end->quiet ? 0 : print_log(folder);
-    if (files == 0 && lines == 0 && living == 0 && end->remove_if_empty)
+    if (files == 0 && lines == 0 && p.living == 0 && p.unfinished == 0 && end->remove_if_empty)
         (void)rt_run_remove_empty(folder);
     if (end->quiet)
         return;
@@ -199,11 +211,11 @@ void run_print_end(const struct run_end *end)
             print_command("values", folder);
         if (o->text[OPT_memory][0] != '\0')
             print_command("skel replay", folder);
-    } else if (living > 0) {
+    } else if (p.living > 0) {
         (void)fprintf(stderr,
                       "regtrace: nothing has been recorded yet; traced processes that still run: "
                       "%u (regtrace ctl %s status asks them)\n",
-                      living, folder);
+                      p.living, folder);
     } else if (has_accesses(folder)) {
         print_taken(end);
         (void)fprintf(stderr,
@@ -211,7 +223,8 @@ void run_print_end(const struct run_end *end)
                       "they could be written\n",
                       folder);
         print_command("skel replay", folder);
-    } else {
+    } else if (p.unfinished == 0) {
         print_nothing(end);
     }
+    print_unfinished(folder, p.unfinished);
 }

@@ -321,13 +321,27 @@ static void note_writer(struct run_counts *n, uint32_t pid)
     n->writers[n->writer_count++] = pid;
 }
 
+/* Reads the entry again: its writer may have closed the file after we read it, and has ended. */
+static bool is_unfinished(const struct claim *old)
+{
+    struct claim c = *old;
+    if (c.state == CLAIM_CLOSED || c.state == CLAIM_RECOVERED || claim_reload(&c) != 0)
+        return false;
+    return c.state == CLAIM_FAILED || c.state == CLAIM_OPEN ||
+           (c.state == CLAIM_WAITING && stream_has_events(c.stream));
+}
+
 static void count_one(void *context, const struct claim *c)
 {
     struct run_counts *n = context;
     note_writer(n, c->writer_pid);
-    if ((c->state != CLAIM_WAITING && c->state != CLAIM_OPEN) ||
-        claim_writer_lives(c, n->host, n->boot_id) == 0)
+    bool at_work = c->state == CLAIM_WAITING || c->state == CLAIM_OPEN;
+    int lives =
+        at_work || c->state == CLAIM_FAILED ? claim_writer_lives(c, n->host, n->boot_id) : 0;
+    if (!at_work || lives == 0) {
+        n->out->unfinished += lives == 0 && is_unfinished(c);
         return;
+    }
     n->out->living++;
     n->out->closing +=
         strcmp(c->boot_id, n->boot_id) == 0 && identity_start_time(c->pid) != c->pid_start_time;

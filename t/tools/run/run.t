@@ -336,8 +336,14 @@ like "$err" '; name a folder in it, which the run makes' 'the current folder can
 for mpi in $(mpis); do
     run 60 "$REGTRACE" run -o "$T/refused" -- mpirun.$mpi -np 2 "$T/nowhere/app"
     isnt "$status" 0 "mpirun.$mpi without its program"
-    like "$err" "nowhere/app" 'says so itself'
-    like "$err" "nothing was recorded: mpirun.$mpi ended with status $status; if it could not start the ranks, its own message above" 'and that it failed'
+    how="status $status"
+    if [ "$status" = 141 ]; then # bare, on a busy machine, 6 times of 240
+        how='signal 13'
+        skip 'says so itself' "SIGPIPE ended mpirun.$mpi before it wrote why, as it does without us"
+    else
+        like "$err" "nowhere/app" 'says so itself'
+    fi
+    like "$err" "nothing was recorded: mpirun.$mpi ended with $how; if it could not start the ranks, its own message above" 'and that it failed'
 done
 run 60 "$REGTRACE" run -o "$T/refused" -- sh -c 'exit 3'
 unlike "$err" 'could not start the ranks' 'another program is no launcher'
@@ -373,4 +379,27 @@ ok_run "and recorded" test -s "$T/comes-late/rank-00000.h5"
 mkdir "$T/bare" && cc -DWRITER="\"$REGTRACE_BUILD/writer/regtrace-writer\"" -o "$T/bare/regtrace-writer" "$here/bare_writer.c" -pthread || exit 99
 REGTRACE_WRITER=$T/bare/regtrace-writer run 60 "$REGTRACE" run -o "$T/bare-run" -- "$T/slow/dies"
 like "$err" '1 process recorded in ' "a writer without a command line is waited for"
+
+# A writer that ends early leaves work for regtrace recover: run says so, and blames nothing else.
+cat >"$T/slow/kills.c" <<'END'
+#include <regtrace.h>
+#include <signal.h>
+#include <stdlib.h>
+int main(int n, char **v)
+{
+    for (int i = 0; i < 100; i++)
+        regtrace_mark_set(1, i);
+    return n < 2 || system(v[1]) != 0 || raise(SIGKILL);
+}
+END
+cc -I"$REGTRACE_SOURCE/share/include" -o "$T/slow/kills" "$T/slow/kills.c" || exit 99
+cat >"$T/slow/kill" <<END
+until writer=\$(sed -n 's/^writer_pid=\([1-9][0-9]*\)/\1/p' "$T/left"/.regtrace/*.entry 2>/dev/null) && [ -n "\$writer" ]; do sleep 0.02; done
+kill -9 "\$writer"
+END
+run 60 "$REGTRACE" run -o "$T/left" -- "$T/slow/kills" "unset LD_PRELOAD; sh $T/slow/kill"
+like "$err" "^regtrace: 1 process is not completely recorded: the writer ended early .* regtrace recover $T/left\$" "a killed writer: the remedy is named"
+unlike "$err" 'nothing was recorded' "and no other reason"
+ok_run "which completes it" "$REGTRACE" recover "$T/left"
+is "$("$REGTRACE" dump "$T/left" | grep -c EV_MARK_SET)" 100 "with all events"
 done_testing
