@@ -220,7 +220,8 @@ static bool is_missing(const struct probe_wish *w, bool instrumented)
 /* Only warns, because all programs of a job get the same chains, and each must run. */
 static void say_missing(const struct probe_wish *w)
 {
-    if (w->masked[0] != '\0')
+    bool inlined = strstr(w->nearest, "' was inlined at ") != NULL; /* isa/plan/find.c */
+    if (w->masked[0] != '\0' && !inlined)
         warn(w, w->masked,
              " has it, which runs with SIGTRAP blocked at times: places there are left alone");
     else

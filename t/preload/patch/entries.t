@@ -83,6 +83,22 @@ for compiler in g++ clang++; do
         is "$status $(grep -c ' event precond ' "$T/log")" "0 ${place#*:}" "$compiler: ${alarm:-no alarm} fires as often as that line runs" || diag "$err"
     done
 done
+# libc has functions of everyday names; the program's inlined one is what the user means.
+cat >"$T/step.c" <<'END'
+#include <stdio.h>
+static inline __attribute__((always_inline)) int step(int i)
+{
+    __asm__ volatile("");
+    return i + 1;
+}
+int main(void)
+{
+    return printf("%d", step(138)) != 3;
+}
+END
+cc -O2 -g -o "$T/step" "$T/step.c" || exit 99
+inlined "$T/step" step
+like "$err" "'step' was inlined at 1 place and has no entry; use instead: step.c:" "libc has step() too: the program's is named"
 c++ -O2 -g0 -o "$T/bare" "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" || exit 99
 inlined "$T/bare" AdvanceTime
 like "$err" "no function 'AdvanceTime'; nearest are AdvanceTimeStep, GridAdvanceTime, AdvanceTip" "without DWARF: names that begin so are nearest, then those that contain it"
