@@ -73,7 +73,8 @@ static void ask_by_socket(struct ctl_target *t, const struct ctl_request *r)
                send(t->fd, r->text, n, MSG_NOSIGNAL) == (ssize_t)n;
     if (t->asked)
         return;
-    note_why(t, t->socket, strerror(errno));
+    note_why(t, t->socket,
+             errno == ECONNREFUSED ? "Connection refused: its writer was killed" : strerror(errno));
     disconnect(t);
 }
 
