@@ -309,10 +309,10 @@ const struct command command_ctl = {
         "is to fire more than once has \",repeat\".\n\n"
         "status prints what each rank's writer knows: chains still armed, threads that record, "
         "windows, events stored and dropped.\n\n"
-        "A rank that does not answer is asked again until --wait is over, and a rank that has not "
-        "begun to record is waited for as long. It does what it is asked once, however often it "
-        "was asked. Ranks that did not answer are named, with the reason. A rank that has ended is "
-        "not missed. Where some ranks of a job are not traced, --rank names the others.\n\n"
+        "ctl repeats the request to a rank that does not answer until --wait is over; the rank "
+        "executes it once. For a rank that has not begun to record, ctl waits as long. It names "
+        "the ranks that did not answer, with the reason. A rank that has ended does not count as "
+        "missing. Where some ranks of a job are not traced, --rank names the others.\n\n"
         "The writer of each process listens on a Unix socket that only its user may open; ranks "
         "on other nodes are reached through request files in DIR/ctl.",
     .options = ctl_options,
