@@ -249,7 +249,9 @@ void process_force(void)
 
 bool process_links_mpi(void)
 {
-    return preload_next("PMPI_Init") != NULL;
+    bool found = preload_next("PMPI_Init") != NULL;
+    (void)dlerror(); /* the program must not see our dlsym() error */
+    return found;
 }
 
 bool process_wants_early_start(void)
@@ -280,10 +282,10 @@ static bool is_second_copy(void)
 __attribute__((constructor)) static void regtrace_constructor(void)
 {
     int keep = errno;
-    if (getauxval(AT_SECURE) != 0 || is_second_copy())
-        return;
-    absent_functions_hide();
-    if (!set_up()) {
+    bool acts = getauxval(AT_SECURE) == 0 && !is_second_copy();
+    if (acts)
+        absent_functions_hide();
+    if (!acts || !set_up()) {
         errno = keep;
         return;
     }

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,17 +103,9 @@ static bool is_first(const char *dir, const char *name)
     return fd >= 0;
 }
 
-/* Is the program linked with MPI? RTLD_NEXT leaves our own functions of these names out. */
-static bool has_mpi(void)
-{
-    bool found = dlsym(RTLD_NEXT, "MPI_Init") != NULL;
-    (void)dlerror(); /* the program must not see our dlsym() error */
-    return found;
-}
-
 bool plumbing_is(const struct identity *id)
 {
-    return (is_in(anywhere, id->program) && !has_mpi()) ||
+    return (is_in(anywhere, id->program) && !process_links_mpi()) ||
            strncmp(id->program, "lt-regtrace", 11) == 0 ||
            (is_in(of_system, id->program) && is_in_system_folder(id->executable));
 }

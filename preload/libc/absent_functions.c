@@ -119,7 +119,7 @@ static bool find_own(const struct loaded_image *m, void *context)
 void absent_functions_hide(void)
 {
     struct own_image own = {.end = 0};
-    if (dlsym(RTLD_NEXT, "MPI_Init") == NULL || !images_each(find_own, &own) || own.end == 0)
+    if (!process_links_mpi() || !images_each(find_own, &own) || own.end == 0)
         goto out;
     uintptr_t table = (uintptr_t)own.d.symbols;
     size_t bytes = own.end * sizeof(ElfW(Sym));
