@@ -325,7 +325,7 @@ static void note_writer(struct run_counts *n, uint32_t pid)
 static bool is_unfinished(const struct claim *old)
 {
     struct claim c = *old;
-    if (c.state == CLAIM_CLOSED || c.state == CLAIM_RECOVERED || claim_reload(&c) != 0)
+    if (claim_reload(&c) != 0)
         return false;
     return c.state == CLAIM_FAILED || c.state == CLAIM_OPEN ||
            (c.state == CLAIM_WAITING && stream_has_events(c.stream));
@@ -335,13 +335,14 @@ static void count_one(void *context, const struct claim *c)
 {
     struct run_counts *n = context;
     note_writer(n, c->writer_pid);
-    bool at_work = c->state == CLAIM_WAITING || c->state == CLAIM_OPEN;
-    int lives =
-        at_work || c->state == CLAIM_FAILED ? claim_writer_lives(c, n->host, n->boot_id) : 0;
-    if (!at_work || lives == 0) {
-        n->out->unfinished += lives == 0 && is_unfinished(c);
+    if (c->state == CLAIM_CLOSED || c->state == CLAIM_RECOVERED)
+        return;
+    if (claim_writer_lives(c, n->host, n->boot_id) == 0) {
+        n->out->unfinished += is_unfinished(c);
         return;
     }
+    if (c->state == CLAIM_FAILED)
+        return;
     n->out->living++;
     n->out->closing +=
         strcmp(c->boot_id, n->boot_id) == 0 && identity_start_time(c->pid) != c->pid_start_time;
