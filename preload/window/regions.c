@@ -41,13 +41,20 @@ RT_COLD bool text_look(struct preload_thread *pt, const char *text)
     }
 }
 
+/* Returns the calling thread; NULL: its region of this name is left out. */
+static struct preload_thread *thread_of_region(const char *name)
+{
+    if (!process.traced || recorder_self.in_toolkit || name == NULL)
+        return NULL;
+    struct preload_thread *pt = thread_self();
+    return pt != NULL && text_is_readable(pt, name) && name[0] != '\0' ? pt : NULL;
+}
+
 void region_begin(const char *name, uintptr_t ip)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->in_toolkit || name == NULL)
-        return;
-    struct preload_thread *pt = thread_self();
-    if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
+    struct preload_thread *pt = thread_of_region(name);
+    if (pt == NULL)
         return;
     triggers_hit_pcontrol(pt, false, 0, name, ip);
     uint32_t id = stream_string_id(&recorder_stream, name);
@@ -62,10 +69,8 @@ void region_begin(const char *name, uintptr_t ip)
 void region_end(const char *name, uintptr_t ip)
 {
     struct recorder_thread *t = &recorder_self;
-    if (!process.traced || t->in_toolkit || name == NULL)
-        return;
-    struct preload_thread *pt = thread_self();
-    if (pt == NULL || !text_is_readable(pt, name) || name[0] == '\0')
+    struct preload_thread *pt = thread_of_region(name);
+    if (pt == NULL)
         return;
     bool wanted = recorder_active(t);
     if (pt->regions.depth > 0)
