@@ -60,7 +60,7 @@ bool probe_jump_prepare(void)
 
 struct jump_code {
     uint8_t *at;
-    bool told; /* `at` is where the code will run, so unwinders are told about it */
+    bool is_final; /* `at` is where the code will run, so unwinders learn of it */
 };
 
 static void put(struct jump_code *c, const void *bytes, size_t n)
@@ -79,7 +79,7 @@ static void put_32(struct jump_code *c, int64_t value)
 /* From here on, this many bytes of ours are on the stack. */
 static void pushed(const struct jump_code *c, unsigned bytes)
 {
-    if (c->told)
+    if (c->is_final)
         probe_unwind_pushed((uintptr_t)c->at, bytes);
 }
 
