@@ -40,18 +40,43 @@ static bool make_folder(char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && is_ours(&st) && access(path, W_OK) == 0;
 }
 
-void cache_open(struct cache *c, const char *folder)
+/* Sets c->folder. Returns false if the path is too long. */
+static bool set_folder(struct cache *c, const char *parent, const char *name)
+{
+    int n = snprintf(c->folder, sizeof c->folder, "%s%s", parent, name);
+    return n > 0 && (size_t)n < sizeof c->folder;
+}
+
+/* Opens the user's own cache in the home folder. */
+static bool open_at_home(struct cache *c)
 {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = 0;
+    if (xdg != NULL && xdg[0] == '/')
+        return set_folder(c, xdg, "/regtrace") && make_folder(c->folder);
+    return home != NULL && home[0] == '/' && set_folder(c, home, "/.cache/regtrace") &&
+           make_folder(c->folder);
+}
+
+/* Opens the user's own cache among the temporary files of this node. Others may create folders
+ * there, so a folder or link of anybody else is refused. */
+static bool open_among_temporary(struct cache *c)
+{
+    const char *folder = getenv("TMPDIR");
+    char name[32];
+    struct stat st;
+    (void)snprintf(name, sizeof name, "/regtrace-%u", (unsigned)geteuid());
+    if (!set_folder(c, folder != NULL && folder[0] == '/' ? folder : "/tmp", name))
+        return false;
+    (void)mkdir(c->folder, 0700);
+    return lstat(c->folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+           is_ours(&st) && access(c->folder, W_OK) == 0;
+}
+
+void cache_open(struct cache *c, const char *folder)
+{
     *c = (struct cache){.lock = -1};
-    if (folder != NULL)
-        n = snprintf(c->folder, sizeof c->folder, "%s", folder);
-    else if (xdg != NULL && xdg[0] == '/')
-        n = snprintf(c->folder, sizeof c->folder, "%s/regtrace", xdg);
-    else if (home != NULL && home[0] == '/')
-        n = snprintf(c->folder, sizeof c->folder, "%s/.cache/regtrace", home);
-    if (n <= 0 || (size_t)n >= sizeof c->folder || !make_folder(c->folder))
+    if (folder != NULL ? !set_folder(c, folder, "") || !make_folder(c->folder)
+                       : !open_at_home(c) && !open_among_temporary(c))
         c->folder[0] = '\0';
 }
 

@@ -14,8 +14,9 @@ struct cache {
 };
 
 /* Opens the cache in `folder`; NULL stands for the user's own, $XDG_CACHE_HOME/regtrace or
- * ~/.cache/regtrace. Creates a missing folder. There is no cache if the folder cannot be created,
- * or if others may write into it. */
+ * ~/.cache/regtrace. If that cannot be written, as on nodes that mount home folders read-only, it
+ * is $TMPDIR/regtrace-UID or /tmp/regtrace-UID. Creates a missing folder. There is no cache if the
+ * folder cannot be created, or if others may write into it. */
 void cache_open(struct cache *c, const char *folder);
 /* Writes the path of the cached file for this image and key. `id` is the image's build id in
  * hexadecimal, or the text from cache_id_of(). `version` is the version of the file format; `kind`

@@ -57,7 +57,7 @@ for f in cache/regtrace/*.copies; do
 done
 made foreign --kept --function '^[a-m]' --opens main
 ok_run "files that others may write are not taken" same bare foreign
-XDG_CACHE_HOME=/proc/nowhere made nowhere --kept --function '^[a-m]' --opens main
+TMPDIR=/proc/nowhere XDG_CACHE_HOME=/proc/nowhere made nowhere --kept --function '^[a-m]' --opens main
 ok_run "without a cache they are made" same bare nowhere
 made refused --kept --function '^nothing_is_called_so$'
 is "$(cat refused.said)" "missing

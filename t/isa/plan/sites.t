@@ -136,13 +136,13 @@ rm "$plan"; ln -s "$T/whole" "$plan"; remade "a symbolic link"
 cp whole "$plan"; chmod 666 "$plan"; inode=$(stat -c %i "$plan"); remade "one that others may write"
 isnt "$(stat -c %i "$plan")" "$inode" "and it is another file"
 chmod 777 "$T/home/.cache/regtrace"
-like "$("$SITES" "$libm" enter:sin | tr -d '\0')" $'^plan\tenter:sin\t[0-9]*\t0\t0\t=[0-9]+$' "a folder that others may write is not used"
+like "$(TMPDIR=/proc/nowhere "$SITES" "$libm" enter:sin | tr -d '\0')" $'^plan\tenter:sin\t[0-9]*\t0\t0\t=[0-9]+$' "a folder that others may write is not used"
 chmod 700 "$T/home/.cache/regtrace"
 "$SITES" --no-cache "$libm" enter:sin >inline
 n=$(sed -n '1s/.*=//p' inline)
 tail -c +$(($(head -1 inline | wc -c) + 1)) inline | head -c "$n" | cmp - whole
 ok $? "without a folder the plan comes on the pipe, the same"
-like "$(HOME=/proc/nowhere "$SITES" "$libm" enter:sin | tr -d '\0')" $'^plan\t.*\t=[0-9]+$' "where none can be made too"
+like "$(HOME=/proc/nowhere TMPDIR=/proc/nowhere "$SITES" "$libm" enter:sin | tr -d '\0')" $'^plan\t.*\t=[0-9]+$' "where none can be made too"
 
 # 64 processes ask for the same plan at once: one makes it, and all get it complete.
 mkdir many

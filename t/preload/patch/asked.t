@@ -65,6 +65,21 @@ is "$(cat "$T"/out? | sort | uniq -c | xargs)" "8 10" "eight at once run"
 is "$(cat "$T"/log? | grep -c ' event precond ')" 80 "each has its probes"
 is "$(grep -c . "$T/asked")" 1 "one of them asks"
 
+# Where the home folder cannot be written, the cache is among the node's temporary files.
+mkdir "$T/tmp" "$T/others"
+export TMPDIR=$T/tmp XDG_CACHE_HOME=/proc/nowhere
+asks 1 enter_func:recursive deep
+asks 0 enter_func:recursive deep
+is "$(stat -c %a "$T/tmp/regtrace-$(id -u)")" 700 "only the user may read it"
+chmod 777 "$T/tmp/regtrace-$(id -u)"
+asks 1 enter_func:recursive deep
+rm -r "$T/tmp/regtrace-$(id -u)"
+ln -s "$T/others" "$T/tmp/regtrace-$(id -u)"
+asks 1 enter_func:recursive deep
+is "$(ls "$T/others")" "" "a folder that others may write, and a link, are not used"
+export XDG_CACHE_HOME=$T/cache
+unset TMPDIR
+
 # Images compiled with -finstrument-functions are recognized by their imports. No symbols of other
 # images are read for them.
 cat >"$T/own.c" <<'END'
