@@ -272,6 +272,9 @@ void recorder_thread_end(struct recorder_thread *t);
  * before exec. */
 void recorder_flush(struct recorder_thread *t);
 
+/* Adds the time since `began` (of clock_ticks()) to the thread's own overhead. */
+void recorder_count_own_time(struct recorder_thread *t, uint64_t began);
+
 /* Sets the window of this thread. The caller records the edge itself, inside the window. */
 static inline void recorder_set_window(struct recorder_thread *t, int32_t ordinal,
                                        uint32_t recording)

@@ -265,8 +265,7 @@ static void timed(struct recorder_thread *t, void (*change)(void))
 {
     uint64_t began = clock_ticks();
     change();
-    if (t->row != NULL)
-        t->row->own_ticks += clock_ticks() - began;
+    recorder_count_own_time(t, began);
 }
 
 void probes_window_prepare(struct recorder_thread *t, struct preload_thread *pt)

@@ -221,8 +221,10 @@ void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id
 {
     if (!process.traced || recorder_self.in_toolkit)
         return;
+    uint64_t began = clock_ticks();
     image_note(path, base, build_id);
     parts_images_loaded();
+    recorder_count_own_time(&recorder_self, began);
     image_is_here(path, base, build_id);
 }
 

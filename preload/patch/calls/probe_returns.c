@@ -266,9 +266,11 @@ bool probe_return_ensure(uintptr_t at)
     const uint8_t *copy;
     if (is_watched(look_up(at), at, &copy) && byte_now(at) == PROBE_INT3)
         return true;
+    uint64_t began = clock_ticks();
     struct probe_locked locked = probe_lock(&changing);
     bool done = patch(at);
     probe_unlock(&changing, locked);
+    recorder_count_own_time(&recorder_self, began);
     return done;
 }
 
