@@ -138,18 +138,17 @@ void image_free_symbols(struct image *m);
 
 /* --- names --------------------------------------------------------------------------------- */
 
-/* How a requested name matches a symbol. */
-enum name_match { NAME_NO, NAME_RAW, NAME_BARE, NAME_QUALIFIED, NAME_FULL };
-
-/* Matches a symbol against a requested name. `wanted` is one of:
+/* Does a symbol have a requested name? `wanted` is one of:
  * - the linker's name
  * - NAME@VERSION or NAME@@VERSION
- * - a bare C++ name, which matches every overload
- * - a qualified C++ name
- * - the whole demangled text
+ * - a bare C++ name, which matches every overload: f
+ * - a qualified C++ name: ns::f
+ * - one with template arguments: ns::f<int, 3>
+ * - one with parameters: ns::f<int, 3>(int), with or without the type that the function returns
+ * In the latter two spaces do not matter.
  * Clones that a compiler makes of a function (foo.constprop.0, foo.isra.0, foo.lto_priv.0) have its
  * name; parts of functions (foo.cold, foo.part.0) do not. */
-enum name_match image_name_match(const struct image_symbol *s, const char *wanted);
+bool image_name_matches(const struct image_symbol *s, const char *wanted);
 
 /* Returns the demangled name, or a copy of `name` if it is no C++ name; the caller frees it.
  * Returns NULL without memory. */

@@ -21,20 +21,20 @@ char *image_name_demangle(const char *name)
     return plain != NULL ? plain : strdup(name);
 }
 
-/* Returns the end of "operator" and what belongs to it, before the parameters: operator(),
+/* Returns the length of "operator" and what belongs to it, before the parameters: operator(),
  * operator<<, operator new[], operator std::string. */
-static char *operator_end(char *name)
+static size_t operator_length(const char *name)
 {
-    char *p = name + strlen("operator");
+    const char *p = name + strlen("operator");
     while (*p == ' ')
         p++;
     if (strncmp(p, "()", 2) == 0)
-        return p + 2;
+        return (size_t)(p + 2 - name);
     if (isalpha((unsigned char)*p) || *p == '_')
-        return p + strcspn(p, "(");
+        return (size_t)(p + strcspn(p, "(") - name);
     while (*p != '\0' && strchr("+-*/%^&|~!=<>,[]", *p) != NULL)
         p++;
-    return p;
+    return (size_t)(p - name);
 }
 
 static bool begins_operator(const char *p, const char *begin)
@@ -44,6 +44,32 @@ static bool begins_operator(const char *p, const char *begin)
            p[8] != '_';
 }
 
+static bool begins_group(char c)
+{
+    return c == '<' || c == '(' || c == '[' || c == '{';
+}
+
+/* Returns the length of what stands in <>, (), [] or {}, with the brackets. */
+static size_t group_length(const char *text)
+{
+    unsigned depth = 0;
+    size_t n = 0;
+    do {
+        depth += begins_group(text[n]);
+        depth -= strchr(">)]}", text[n]) != NULL && !(text[n] == '>' && text[n - 1] == '-');
+        n++;
+    } while (text[n] != '\0' && depth > 0);
+    return n;
+}
+
+/* Does a '(' at p begin the function's own parameters? Only "const", "&" or a clone's mark follows
+ * them. Others belong to a scope: "(anonymous namespace)::", "f(int)::", "decltype(...)". */
+static bool begins_parameters(const char *p, const char *name, size_t n)
+{
+    return *p == '(' && strncmp(p + group_length(p), "::", 2) != 0 && n > 0 &&
+           (n < 8 || strncmp(name + n - 8, "decltype", 8) != 0);
+}
+
 /* Removes what stands in <> or () or [] or {}, in place. The first () ends the name unless it is
  * "(anonymous namespace)" or part of a scope. Returns the length. */
 static size_t drop_arguments(char *text)
@@ -51,25 +77,16 @@ static size_t drop_arguments(char *text)
     size_t n = 0;
     for (char *p = text; *p != '\0';) {
         if (begins_operator(p, text)) {
-            char *end = operator_end(p);
-            memmove(text + n, p, (size_t)(end - p));
-            n += (size_t)(end - p);
-            p = end;
+            size_t length = operator_length(p);
+            memmove(text + n, p, length);
+            n += length;
+            p += length;
             continue;
         }
-        if (*p == '<' || *p == '(' || *p == '[' || *p == '{') {
-            char *open = p;
-            unsigned depth = 0;
-            do {
-                depth += strchr("<([{", *p) != NULL;
-                depth -= strchr(">)]}", *p) != NULL && !(*p == '>' && p[-1] == '-');
-                p++;
-            } while (*p != '\0' && depth > 0);
-            /* These are the function's own parameters: only "const", "&" or a clone's mark
-             * follows. */
-            if (*open == '(' && strncmp(p, "::", 2) != 0 && n > 0 &&
-                (n < 8 || strncmp(text + n - 8, "decltype", 8) != 0))
-                break;
+        if (begins_parameters(p, text, n))
+            break;
+        if (begins_group(*p)) {
+            p += group_length(p);
             continue;
         }
         if (strncmp(p, "::", 2) == 0 && (n == 0 || text[n - 1] == ':')) {
@@ -155,42 +172,75 @@ static bool may_match(const char *mangled, const char *wanted)
     return strstr(mangled, word) != NULL;
 }
 
-static enum name_match match_plain(const char *mangled, const char *wanted)
+/* Are the first n characters of `text` the whole of `wanted`, spaces aside? */
+static bool is_spelled(const char *text, size_t n, const char *wanted)
 {
-    enum name_match match = NAME_NO;
-    char *plain = image_name_demangle(mangled);
-    if (plain == NULL)
-        return NAME_NO;
-    if (strcmp(plain, wanted) == 0)
-        match = NAME_FULL;
-    image_name_strip(plain, true);
-    if (match == NAME_NO && strcmp(plain, wanted) == 0)
-        match = NAME_QUALIFIED;
-    image_name_strip(plain, false);
-    if (match != NAME_FULL && strcmp(plain, wanted) == 0)
-        match = NAME_BARE;
-    free(plain);
-    return match;
+    const char *end = text + n;
+    for (;; text++, wanted++) {
+        while (text < end && *text == ' ')
+            text++;
+        while (*wanted == ' ')
+            wanted++;
+        if (text == end || *text != *wanted)
+            return text == end && *wanted == '\0';
+    }
 }
 
-enum name_match image_name_match(const struct image_symbol *s, const char *wanted)
+/* Finds the name within a demangled text, between the type that a template returns and the
+ * parameters. Sets the length of the name, and returns where it begins. */
+static const char *find_name(const char *plain, size_t *length)
+{
+    const char *begin = plain, *p = plain;
+    while (*p != '\0' && !begins_parameters(p, begin, (size_t)(p - begin))) {
+        if (*p == ' ')
+            begin = p + 1;
+        p += begins_operator(p, plain) ? operator_length(p)
+             : begins_group(*p)        ? group_length(p)
+                                       : 1;
+    }
+    *length = (size_t)(p - begin);
+    return begin;
+}
+
+/* Does a demangled text match the wanted name with its template arguments or its parameters? */
+static bool matches_whole(const char *plain, const char *wanted)
+{
+    size_t n;
+    const char *name = find_name(plain, &n);
+    return is_spelled(plain, strlen(plain), wanted) || is_spelled(name, strlen(name), wanted) ||
+           is_spelled(name, n, wanted);
+}
+
+static bool matches_plain(const char *mangled, const char *wanted)
+{
+    char *plain = image_name_demangle(mangled);
+    bool yes = plain != NULL && matches_whole(plain, wanted);
+    for (int bare = 0; plain != NULL && !yes && bare < 2; bare++) {
+        image_name_strip(plain, bare == 0);
+        yes = strcmp(plain, wanted) == 0;
+    }
+    free(plain);
+    return yes;
+}
+
+bool image_name_matches(const struct image_symbol *s, const char *wanted)
 {
     if (strcmp(s->name, wanted) == 0)
-        return NAME_RAW;
+        return true;
     const char *at = strchr(wanted, '@');
     if (at != NULL)
-        return version_matches(s, wanted, at) ? NAME_RAW : NAME_NO;
+        return version_matches(s, wanted, at);
     size_t n = clone_of(s->name);
     if (n == 0)
-        return NAME_NO;
+        return false;
     if (is_name(s->name, n, wanted))
-        return NAME_RAW;
+        return true;
     if (strncmp(s->name, "_Z", 2) != 0 || !may_match(s->name, wanted))
-        return NAME_NO;
+        return false;
     char *proper = strndup(s->name, n);
-    enum name_match match = proper != NULL ? match_plain(proper, wanted) : NAME_NO;
+    bool yes = proper != NULL && matches_plain(proper, wanted);
     free(proper);
-    return match;
+    return yes;
 }
 
 static bool is_label(const struct image *m, const struct image_symbol *s)

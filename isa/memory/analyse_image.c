@@ -105,7 +105,7 @@ static bool is_named(const struct job *j, const struct image_symbol *s)
     const struct late_names *lists[] = {&j->openers, &j->awaited};
     for (unsigned l = 0; l < 2; l++)
         for (size_t n = 0; n < lists[l]->count; n++)
-            if (image_name_match(s, lists[l]->names[n]) != NAME_NO)
+            if (image_name_matches(s, lists[l]->names[n]))
                 return true;
     return false;
 }

@@ -43,7 +43,7 @@ static int find_openers(struct late_finding *g)
     const struct image *m = g->c->image;
     for (size_t n = 0; n < m->symbol_count; n++)
         for (size_t k = 0; k < g->names->count && image_is_function(&m->symbols[n]); k++)
-            if (image_name_match(&m->symbols[n], g->names->names[k]) != NAME_NO &&
+            if (image_name_matches(&m->symbols[n], g->names->names[k]) &&
                 !code_append(&g->openers, m->symbols[n].address))
                 return -ENOMEM;
     code_sort(&g->openers);

@@ -25,7 +25,7 @@ struct late_list {
     bool cut; /* there were more: callers of callers are missing */
 };
 
-/* Searches all code of an image; compares names as image_name_match() does. Returns 0, or -ENOMEM.
+/* Searches all code of an image; compares names as image_name_matches() does. Returns 0, or -ENOMEM.
  * The caller frees out->list. */
 RT_MUST_CHECK int late_find(const struct code *c, const struct late_names *openers,
                             struct late_list *out);

@@ -12,7 +12,7 @@ enum { CALLS_MOST = 2048 /* more are ignored: decoding so many functions takes a
 static bool has_name(const struct image_slot *s, const char *wanted)
 {
     const struct image_symbol symbol = {.name = s->name, .version = ""};
-    return image_name_match(&symbol, wanted) != NAME_NO;
+    return image_name_matches(&symbol, wanted);
 }
 
 bool request_has_slot(const struct request *q, const struct image *m)
@@ -26,8 +26,7 @@ bool request_has_slot(const struct request *q, const struct image *m)
 bool request_callees(const struct request *q, const struct image *m, struct callees *callees)
 {
     for (size_t i = 0; i < m->symbol_count; i++)
-        if (image_is_function(&m->symbols[i]) &&
-            image_name_match(&m->symbols[i], q->name) != NAME_NO &&
+        if (image_is_function(&m->symbols[i]) && image_name_matches(&m->symbols[i], q->name) &&
             !code_append(&callees->functions, m->symbols[i].address))
             return false;
     for (size_t i = 0; i < m->slot_count; i++)

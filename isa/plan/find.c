@@ -66,7 +66,7 @@ static void for_named(struct plan *p, const struct request *q,
     for (size_t i = 0; i < m->symbol_count; i++) {
         const struct image_symbol *s = &m->symbols[i];
         bool counts = image_is_function(s) || (q->kind == REQUEST_SYMBOL && s->type == STT_NOTYPE);
-        if (!counts || image_name_match(s, q->name) == NAME_NO)
+        if (!counts || !image_name_matches(s, q->name))
             continue;
         if (s->origin == IMAGE_PLT) {
             called = true;
@@ -97,7 +97,7 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
     if (strcmp(q->name, "main") == 0 && m->entry != 0 && !exits)
         return false; /* a program's main is found without a symbol */
     for (size_t i = 0; i < m->symbol_count; i++)
-        if (image_name_match(&m->symbols[i], q->name) != NAME_NO)
+        if (image_name_matches(&m->symbols[i], q->name))
             return false;
     return !exits || !request_has_slot(q, m);
 }
@@ -138,8 +138,7 @@ bool request_places(const struct request *q, const struct image *m, struct addre
     }
     for (size_t i = 0; i < m->symbol_count; i++) {
         const struct image_symbol *s = &m->symbols[i];
-        if (s->origin == IMAGE_PLT || s->type == STT_OBJECT ||
-            image_name_match(s, q->name) == NAME_NO)
+        if (s->origin == IMAGE_PLT || s->type == STT_OBJECT || !image_name_matches(s, q->name))
             continue;
         if ((s->type == STT_GNU_IFUNC && q->kind == REQUEST_ENTER) ||
             !code_append(places, s->address + after))
@@ -168,7 +167,7 @@ static void add_place(struct plan *p, const struct request *q)
     for (size_t i = 0; i < m->symbol_count; i++) {
         const struct image_symbol *s = &m->symbols[i];
         if (s->origin != IMAGE_PLT && s->type != STT_OBJECT &&
-            code_at(p->code, s->address) != NULL && image_name_match(s, q->name) != NAME_NO)
+            code_at(p->code, s->address) != NULL && image_name_matches(s, q->name))
             plan_add_site(p, s->address + q->number, 0);
     }
     uint64_t main = p->site_count == before ? unnamed_main(p, q) : 0;
@@ -190,7 +189,7 @@ static bool calls_wanted(const struct plan *p, const struct request *q, const st
         return true;
     const char *name = i->form.relative ? image_slot_name(p->code->image, i->memory) : NULL;
     struct image_symbol slot = {.name = name, .version = ""};
-    return name != NULL && image_name_match(&slot, q->name) != NAME_NO;
+    return name != NULL && image_name_matches(&slot, q->name);
 }
 
 /* In a partial map, c->behind_calls lists all places after what may be a call. */
@@ -233,8 +232,7 @@ static void add_returns(struct plan *p, const struct request *q)
 {
     const struct image *m = p->code->image;
     for (size_t k = 0; k < m->symbol_count && q->name[0] != '\0' && !p->no_memory; k++)
-        if (image_is_function(&m->symbols[k]) &&
-            image_name_match(&m->symbols[k], q->name) != NAME_NO)
+        if (image_is_function(&m->symbols[k]) && image_name_matches(&m->symbols[k], q->name))
             p->no_memory = !code_append(&p->callees, m->symbols[k].address);
     code_sort(&p->callees);
     plan_add_after_calls(p, q, calls_wanted, NULL);

@@ -26,17 +26,15 @@ static void show_symbols(const struct image *m)
 
 static void show_matches(const struct image *m, const char *wanted)
 {
-    static const char *const how[] = {"no", "raw", "bare", "qualified", "full"};
     struct near_names near = {.wanted = wanted};
     char text[400];
     unsigned found = 0;
     for (size_t i = 0; i < m->symbol_count; i++) {
         const struct image_symbol *s = &m->symbols[i];
-        enum name_match match = image_name_match(s, wanted);
-        if (match == NAME_NO)
+        if (!image_name_matches(s, wanted))
             continue;
         found++;
-        printf("%016" PRIx64 " %s %s %s\n", s->address, how[match], origins[s->origin], s->name);
+        printf("%016" PRIx64 " %s %s\n", s->address, origins[s->origin], s->name);
     }
     if (found == 0) {
         image_name_nearest(m, false, &near);
