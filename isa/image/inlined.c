@@ -14,12 +14,18 @@
  * than this takes too long. */
 #define SEARCHED_MAX ((size_t)512 << 20)
 
+/* As SEARCHED_MAX, of what is walked entry by entry. */
+#define WALKED_MAX ((size_t)128 << 20)
+
 struct inlined_search {
     const struct image *image;
     const char *wanted;
     char *out;
     size_t room, used;
     unsigned found;
+    /* The function's own entries, to which inlined instances refer: where they lie in memory. */
+    const void **functions;
+    size_t function_count;
 };
 
 static bool is_wanted(struct inlined_search *s, Dwarf_Die *function)
@@ -29,7 +35,7 @@ static bool is_wanted(struct inlined_search *s, Dwarf_Die *function)
     const char *linkage = dwarf_formstring(
         dwarf_attr_integrate(function, DW_AT_linkage_name, &a) != NULL ? &a : NULL);
     struct image_symbol symbol = {.name = linkage != NULL ? linkage : name, .version = ""};
-    return symbol.name != NULL && (image_name_match(&symbol, s->wanted) != NAME_NO ||
+    return symbol.name != NULL && (image_name_matches(&symbol, s->wanted) ||
                                    (name != NULL && strcmp(name, s->wanted) == 0));
 }
 
@@ -88,28 +94,83 @@ static int take_instance(Dwarf_Die *instance, void *context)
 static int take_function(Dwarf_Die *function, void *context)
 {
     struct inlined_search *s = context;
-    if (dwarf_func_inline(function) != 0 && is_wanted(s, function))
-        (void)dwarf_func_inline_instances(function, take_instance, s);
+    bool compiled = dwarf_hasattr(function, DW_AT_low_pc) || dwarf_hasattr(function, DW_AT_ranges);
+    /* Link-time optimization does not say of functions that they were inlined. */
+    if (compiled || dwarf_hasattr(function, DW_AT_declaration) || !is_wanted(s, function))
+        return DWARF_CB_OK;
+    (void)dwarf_func_inline_instances(function, take_instance, s);
+    if (image_grow((void **)&s->functions, s->function_count, sizeof *s->functions) != 0)
+        return DWARF_CB_ABORT;
+    s->functions[s->function_count++] = function->addr;
     return DWARF_CB_OK;
+}
+
+/* Looks in one unit for the function and for its instances. */
+static void search_unit(struct inlined_search *s, Dwarf_Die *unit)
+{
+    (void)dwarf_getfuncs(unit, take_function, s, 0);
+}
+
+static int compare(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t) * (const void *const *)a, y = (uintptr_t) * (const void *const *)b;
+    return (x > y) - (x < y);
+}
+
+static bool is_instance(const struct inlined_search *s, Dwarf_Die *entry)
+{
+    Dwarf_Die origin;
+    Dwarf_Attribute a;
+    const void *at = NULL;
+    if (dwarf_tag(entry) == DW_TAG_inlined_subroutine &&
+        dwarf_formref_die(dwarf_attr(entry, DW_AT_abstract_origin, &a), &origin) != NULL)
+        at = origin.addr;
+    return at != NULL && bsearch(&at, s->functions, s->function_count, sizeof at, compare) != NULL;
+}
+
+/* Takes the inlined instances below `parent` that refer to the function, in whichever unit. */
+static void walk(struct inlined_search *s, Dwarf_Die *parent)
+{
+    Dwarf_Die child;
+    for (int rc = dwarf_child(parent, &child); rc == 0; rc = dwarf_siblingof(&child, &child)) {
+        if (is_instance(s, &child))
+            (void)take_instance(&child, s);
+        walk(s, &child);
+    }
+}
+
+/* Calls visit() for the units of a module, until `most` bytes of debug information have been seen.
+ * For code compiled with -gsplit-dwarf the unit is that of the .dwo file, if it is there. */
+static void each_unit(struct inlined_search *s, Dwfl_Module *module, size_t most,
+                      void (*visit)(struct inlined_search *s, Dwarf_Die *unit))
+{
+    Dwarf_Addr bias;
+    Dwarf_Die *unit = NULL, split;
+    size_t seen = 0;
+    Dwarf_Off last = 0;
+    while (seen < most && (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL) {
+        uint8_t type = 0;
+        bool known = dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0;
+        visit(s, known && type == DW_UT_skeleton && split.addr != NULL ? &split : unit);
+        Dwarf_Off at = dwarf_dieoffset(unit);
+        seen += at > last ? (size_t)(at - last) : 0;
+        last = at;
+    }
 }
 
 static int take_module(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr start,
                        void *context)
 {
     struct inlined_search *s = context;
-    Dwarf_Addr bias;
     (void)user;
     (void)name;
     (void)start;
-    Dwarf_Die *unit = NULL;
-    size_t searched = 0;
-    Dwarf_Off last = 0;
-    while (searched < SEARCHED_MAX && (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL) {
-        (void)dwarf_getfuncs(unit, take_function, s, 0);
-        Dwarf_Off at = dwarf_dieoffset(unit);
-        searched += at > last ? (size_t)(at - last) : 0;
-        last = at;
-    }
+    each_unit(s, module, SEARCHED_MAX, search_unit);
+    /* Link-time optimization puts the instances into other units than the function. */
+    if (s->found != 0 || s->function_count == 0)
+        return DWARF_CB_OK;
+    qsort(s->functions, s->function_count, sizeof *s->functions, compare);
+    each_unit(s, module, WALKED_MAX, walk);
     return DWARF_CB_OK;
 }
 
@@ -119,5 +180,6 @@ unsigned image_name_inlined(const struct image *m, const char *wanted, char *out
     out[0] = '\0';
     if (m->dwfl != NULL)
         (void)dwfl_getmodules(m->dwfl, take_module, &s, 0);
+    free(s.functions);
     return s.found;
 }

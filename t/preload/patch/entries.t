@@ -83,6 +83,41 @@ for compiler in g++ clang++; do
         is "$status $(grep -c ' event precond ' "$T/log")" "0 ${place#*:}" "$compiler: ${alarm:-no alarm} fires as often as that line runs" || diag "$err"
     done
 done
+# Link-time optimization separates the function from its instances; -gsplit-dwarf puts all of it into
+# another file.
+for how in -flto -gsplit-dwarf; do
+    name=inlined$how
+    if ! (cd "$T" && g++ -O2 -g "$how" -c -o "$name.o" "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" && g++ -O2 -g "$how" -o "$name" "$name.o") 2>/dev/null; then
+        skip "$how: where a function was inlined" "this compiler has no $how"
+        continue
+    fi
+    inlined "$T/$name" AdvanceTime
+    for place in 10 100; do
+        line=$(grep -n "AdvanceTime($place)" "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" | cut -d: -f1)
+        like "$err" "'AdvanceTime' was inlined at 2 places and has no entry; use instead: .*inlined.cc:$line address:$name\\+0x" "line $line is reported"
+    done
+done
+cat >"$T/instances.cc" <<'END'
+#include <cstdio>
+#include <cstdlib>
+namespace ns
+{
+template <typename T, int N> inline __attribute__((always_inline)) T scale(T value)
+{
+    return value * N + std::atoi("1");
+}
+} // namespace ns
+int main()
+{
+    int a = ns::scale<int, 3>(46);
+    return std::printf("%d", a + (int)ns::scale<double, 4>(-0.25)) != 3;
+}
+END
+c++ -O2 -g -o "$T/instances" "$T/instances.cc" || exit 99
+for name in 'ns::scale<int, 3>' 'ns::scale<int,3>(int)' 'int ns::scale<int, 3>(int)'; do
+    inlined "$T/instances" "$name"
+    like "$err" "was inlined at 1 place and has no entry; use instead: instances.cc:12 address:" "an instance of a template"
+done
 # libc has functions of everyday names; the program's inlined one is what the user means.
 cat >"$T/step.c" <<'END'
 #include <stdio.h>
