@@ -22,8 +22,8 @@ struct split_tally {
     bool *made;         /* by ordinal: its folder exists */
     size_t room;
     uint64_t files, windows, events, outside, unknown;
-    uint32_t *pids; /* processes whose files were split */
-    size_t pid_count;
+    struct split_process *processes;
+    size_t process_count;
     uint64_t recordings; /* files of memory accesses that were written */
     bool any_rank, failed;
 };
@@ -127,15 +127,17 @@ static bool is_complete(const char *file, const struct rt_rank *rank)
     return state == RT_FILE_CLOSED || state == RT_FILE_RECOVERED;
 }
 
-static bool note_process(struct split_tally *t, uint32_t pid)
+static bool note_process(struct split_tally *t, const struct rt_rank_info *info)
 {
-    uint32_t *more = realloc(t->pids, (t->pid_count + 1) * sizeof *more);
+    struct split_process *more = realloc(t->processes, (t->process_count + 1) * sizeof *more);
     if (more == NULL) {
         message_error("split", "no memory");
         return false;
     }
-    t->pids = more;
-    t->pids[t->pid_count++] = pid;
+    t->processes = more;
+    struct split_process *p = &more[t->process_count++];
+    *p = (struct split_process){.pid = info->pid};
+    (void)snprintf(p->program, sizeof p->program, "%s", info->program);
     return true;
 }
 
@@ -153,7 +155,7 @@ static bool split_file(struct split_tally *t, const struct split_options *o,
     if (rank_list_has(&o->ranks, rt_rank_info(rank)->rank)) {
         t->any_rank = true;
         if (is_complete(rt_run_file(run, i), rank))
-            good = split_rank(t, o, rank) && note_process(t, rt_rank_info(rank)->pid);
+            good = split_rank(t, o, rank) && note_process(t, rt_rank_info(rank));
         else
             t->failed = true;
     }
@@ -185,8 +187,8 @@ static bool carry_memory(struct split_tally *t, const struct rt_run *run)
     struct rt_error e = {{0}};
     struct split_memory m = {.dir = rt_run_dir(run),
                              .out = t->out,
-                             .pids = t->pids,
-                             .pid_count = t->pid_count,
+                             .processes = t->processes,
+                             .process_count = t->process_count,
                              .made = t->made,
                              .room = t->room};
     int rc = split_memory(&m, &e);
@@ -239,7 +241,7 @@ static int split_run(const struct split_options *o, const struct rt_run *run)
     build_indexes(&t);
     (void)rmdir(t.out); /* succeeds only if nothing was written */
     free(t.made);
-    free(t.pids);
+    free(t.processes);
     return say_result(&t, o, run);
 }
 

@@ -9,12 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A process whose rank file was split. */
+struct split_process {
+    uint32_t pid;
+    char program[80]; /* base name: after exec the process is another program */
+};
+
 /* Splits a run's recordings of memory accesses (base/format/memory_recording.h) by window. The
  * caller owns all texts and arrays. */
 struct split_memory {
     const char *dir, *out; /* folder of the run; folder for window-NNNNN */
-    const uint32_t *pids;  /* processes whose rank files were split */
-    size_t pid_count;
+    const struct split_process *processes;
+    size_t process_count;
     const bool *made; /* by ordinal: the window has a folder */
     size_t room;
     uint64_t files; /* written */

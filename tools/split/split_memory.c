@@ -3,6 +3,7 @@
  * each is copied unchanged into its window's file, except its reference to a place in another
  * file. */
 #include "base/format/memory_recording.h"
+#include "base/identity.h"
 #include "base/toolkit/array.h"
 #include "base/toolkit/map.h"
 
@@ -271,10 +272,16 @@ static int split_source(struct work *w, const struct split_source *s)
     return rc;
 }
 
-static bool is_split(const struct split_memory *m, uint32_t pid)
+/* Is this a recording of a process whose rank file was split? Rank files keep 63 characters of the
+ * program's base name, recordings 500 of its path: the base name may be missing there. */
+static bool is_split(const struct split_memory *m, const struct memory_head *h)
 {
-    for (size_t i = 0; i < m->pid_count; i++)
-        if (m->pids[i] == pid)
+    char program[sizeof((struct identity){0}.program)];
+    bool is_cut = strnlen(h->program, sizeof h->program) >= 500;
+    (void)snprintf(program, sizeof program, "%.63s", identity_base_name(h->program));
+    for (size_t i = 0; i < m->process_count; i++)
+        if (m->processes[i].pid == h->pid &&
+            (is_cut || strcmp(m->processes[i].program, program) == 0))
             return true;
     return false;
 }
@@ -294,7 +301,7 @@ static int add_source(struct work *w, const char *folder, const char *name)
             (void)close(s->fd);
         return damaged(w, s, "it is no recording of memory accesses");
     }
-    if (is_split(w->m, s->head.pid))
+    if (is_split(w->m, &s->head))
         w->source_count++;
     else
         (void)close(s->fd);

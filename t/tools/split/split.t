@@ -251,6 +251,7 @@ cat >traced.c <<'END'
 #include <regtrace.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 static volatile unsigned room[65536];
 static volatile long hits[8];
 static void handler(int s)
@@ -271,6 +272,7 @@ __attribute__((noinline)) unsigned wander(unsigned n, unsigned x)
 int main(int argc, char **argv)
 {
     int killed = argc > 1 && strcmp(argv[1], "killed") == 0;
+    const char *next = argc > 1 && !killed ? argv[1] : NULL;
     unsigned x = 7;
     signal(SIGUSR1, handler);
     for (int w = 0; w < 3; w++) {
@@ -283,10 +285,10 @@ int main(int argc, char **argv)
             raise(SIGKILL);
         regtrace_stop(1);
     }
-    return 0;
+    return next != NULL ? execl(next, next, (char *)NULL) : 0;
 }
 END
-cc -g -O1 -I"$REGTRACE_SOURCE/share/include" -o traced traced.c || exit 99
+cc -g -O1 -I"$REGTRACE_SOURCE/share/include" -o traced traced.c && cp traced other || exit 99
 if [ "$(uname -m)" = x86_64 ] && REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet -memory . -o memory-plain -- ./traced 2>traced.err; then
     REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet -memory . -o memory-killed -- ./traced killed 2>/dev/null
     for how in plain killed; do
@@ -302,6 +304,14 @@ if [ "$(uname -m)" = x86_64 ] && REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet
     done
     run 60 "$REGTRACE" split --window 1 -o only memory-plain
     is "$(find only -path '*memory/*.rec' | wc -l) $(find only -name memory)" '2 only/window-00001/memory' 'of one window: those of that window alone'
+    REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet -memory . -o memory-exec -- ./traced ./other 2>/dev/null
+    for file in memory-exec/*.h5; do
+        [ "$file" != memory-exec/regtrace.h5 ] || continue
+        rm -rf one
+        run 60 "$REGTRACE" split -o one "$file"
+        program=$("$PYTHON" -c 'import sys, h5py; p = h5py.File(sys.argv[1]).attrs["program"]; print(getattr(p, "decode", lambda: p)())' "$file")
+        is "$(find one -name '*.rec' | xargs grep -alE "/$program" | wc -l) $(find one -name '*.rec' | wc -l)" '6 6' "of one file, $program, of a process that called exec: those of that program alone"
+    done
     plain=$(find memory-plain/memory -name '*.0.rec')
     truncate -s 2000000 "$plain"
     "$PYTHON" -c 'import sys
