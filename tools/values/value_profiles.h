@@ -65,11 +65,14 @@ struct values_profile {
     bool has_contexts;
     /* files of `regtrace split`, which have the values of whole processes */
     bool of_more;
-    uint64_t ranks, open_files; /* files with values; files that are not closed yet */
+    struct values_process *processes;
+    size_t process_room;
+    uint64_t ranks, open_files; /* processes with values; files that are not closed yet */
     uint64_t samples, captured, without[5], damaged, unprocessed, strange, lost_chunks;
 };
 
-/* Adds the values of one rank. `arguments`: adds what vp-args captured to profile->arguments (valid
+/* Adds the values of one rank, unless another file of the same process had them: each file of
+ * `regtrace split` has those of the whole process. `arguments`: adds what vp-args captured to profile->arguments (valid
  * after values_resolve()). Returns 0, -ENOMEM, or -EINVAL with the text if the values are of
  * another plug-in than before. */
 RT_MUST_CHECK int values_collect(struct values_profile *p, const struct rt_rank *rank,

@@ -153,6 +153,36 @@ static void add_totals(struct values_profile *p, const struct rt_rank *rank)
         p->failed = strdup(failed);
 }
 
+/* A process whose values have been added. */
+struct values_process {
+    char host[80];
+    uint32_t pid;
+    uint64_t began_ns; /* first calibration of its clock: differs after exec, too */
+};
+
+/* Notes the process. Returns 0 if its values have been added already, by a file that may have those
+ * of a whole process; otherwise 1, or -ENOMEM. */
+static int note_process(struct values_profile *p, const struct rt_rank *rank)
+{
+    const struct rt_rank_info *info = rt_rank_info(rank);
+    const struct rt_rank_tables *t = rt_rank_tables(rank);
+    struct values_process now = {.pid = info->pid};
+    (void)snprintf(now.host, sizeof now.host, "%s", info->host);
+    now.began_ns = t->calibration_count > 0 ? t->calibration[0].realtime_ns : 0;
+    for (size_t i = 0; i < p->ranks && p->of_more; i++) {
+        const struct values_process *o = &p->processes[i];
+        if (o->pid == now.pid && o->began_ns == now.began_ns && strcmp(o->host, now.host) == 0)
+            return 0;
+    }
+    struct values_process *more =
+        array_grown(p->processes, p->ranks, &p->process_room, sizeof *more);
+    if (more == NULL)
+        return -ENOMEM;
+    p->processes = more;
+    more[p->ranks++] = now;
+    return 1;
+}
+
 int values_collect(struct values_profile *p, const struct rt_rank *rank, bool arguments,
                    struct rt_error *e)
 {
@@ -171,10 +201,14 @@ int values_collect(struct values_profile *p, const struct rt_rank *rank, bool ar
         p->open_files++;
         return 0;
     }
-    p->ranks++;
     p->of_more |= rt_rank_metadata(rank, "split.window") != NULL;
-    add_totals(p, rank);
-    int rc = addresses_begin_rank(&p->at, rank);
+    int rc = note_process(p, rank);
+    if (rc == 0)
+        return 0;
+    if (rc > 0) {
+        add_totals(p, rank);
+        rc = addresses_begin_rank(&p->at, rank);
+    }
     size_t from = 0;
     for (size_t i = 0; i < t->value_instruction_count && rc == 0; i++) {
         const struct rt_value_instruction *row = &t->value_instructions[i];
@@ -347,5 +381,6 @@ void values_profile_free(struct values_profile *p)
     free(p->functions);
     free(p->arguments);
     free(p->failed);
+    free(p->processes);
     *p = (struct values_profile){0};
 }

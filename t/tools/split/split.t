@@ -369,6 +369,9 @@ END
     "$REGTRACE" values values.run | grep -A3 'captured [0-9]* times' >whole.out
     grep -A3 'captured [0-9]* times' <<<"$out" | cmp - whole.out
     ok $? 'and it lists the same'
+    "$REGTRACE" values values.run-windows/window-0000[01] >both.out
+    grep -A3 'captured [0-9]* times' both.out | cmp - whole.out
+    ok $? 'two windows of a process count it once' || diag "$(head -4 both.out)"
     ok_run 'and check has nothing against them' "$REGTRACE" check values.run-windows/window-00001
 else
     skip 'values' "$(cat spins.err)"
