@@ -187,10 +187,28 @@ static int make_pictures(struct timeline_command *command, struct event_replay *
     return code;
 }
 
+/* Does a file name end as pictures do that timeline does not make? */
+static bool is_other_picture(const char *dot)
+{
+    static const char *const others[] = {".pdf",  ".ps",  ".eps", ".jpg",
+                                         ".jpeg", ".gif", ".tif", ".webp"};
+    for (size_t i = 0; dot != NULL && i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(dot, others[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Treats -output x.svg as -svg x.svg, and -output x.png as -png x.png. */
 static bool take_ending(struct timeline_command *command)
 {
     const char *dot = command->replay.out != NULL ? strrchr(command->replay.out, '.') : NULL;
+    if (is_other_picture(dot)) {
+        message_error("timeline",
+                      "-output is %s: a page, FILE.html, and the pictures FILE.svg and FILE.png "
+                      "are legal; rsvg-convert and inkscape make PDF of SVG",
+                      command->replay.out);
+        return false;
+    }
     const char **picture = dot == NULL                    ? NULL
                            : strcasecmp(dot, ".svg") == 0 ? &command->svg
                            : strcasecmp(dot, ".png") == 0 ? &command->png

@@ -101,6 +101,11 @@ P
     is "$("$PYTHON" colours.py 2>&1)" '40 40 []' "each has one colour, and no other has it"
 fi
 
+run 60 "$REGTRACE" timeline -o figure.PDF run
+like "$status $err" '^2 .*figure.PDF: a page, FILE.html, and the pictures FILE.svg and FILE.png are legal' "a kind of picture that is not made is refused"
+[ ! -e figure.PDF ]
+ok $? "and no file is made"
+
 # A PNG by libcairo, or the reason why there is none.
 run 60 "$REGTRACE" timeline --png one.png run
 if [ "$status" = 0 ]; then
