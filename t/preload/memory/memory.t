@@ -158,7 +158,7 @@ place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f=
 with() {
     local open=$1
     shift
-    setarch -R env -i REGTRACE_DIR="$T/exact" REGTRACE_MEMORY=. REGTRACE_DEFAULT_START="$open" LD_PRELOAD="$LIBREGTRACE" "$@" </dev/null
+    setarch -R env -i TMPDIR=/proc/nowhere REGTRACE_DIR="$T/exact" REGTRACE_MEMORY=. REGTRACE_DEFAULT_START="$open" LD_PRELOAD="$LIBREGTRACE" "$@" </dev/null
 }
 if setarch -R true 2>/dev/null; then
     bias=0

@@ -27,10 +27,11 @@ compiled() {
 # part of the window.
 others() { objdump -d --no-show-raw-insn "$1" | awk '/^[0-9a-f]+ </ { f = substr($2, 2, length($2) - 3) } /(call|jmp).*<(open|close)_window>/ && tolower(f) !~ /^main/ { print f }' | sort -u | paste -sd,; }
 
-# variables PLAN COUNT: sets variables to the whole environment of a run. Call number COUNT of
+# variables PLAN COUNT: sets variables to the whole environment of a run, which has no cache: plans
+# that are found there would change the heap from the first run to the second. Call number COUNT of
 # open_window opens its window.
 variables() {
-    variables=(OMP_WAIT_POLICY=passive OMP_NUM_THREADS=3 REGTRACE_DIR="$T/exact" REGTRACE_SHM="$REGTRACE_SHM" REGTRACE_MEMORY=. REGTRACE_MEMORY_PLAN="$1"
+    variables=(TMPDIR=/proc/nowhere OMP_WAIT_POLICY=passive OMP_NUM_THREADS=3 REGTRACE_DIR="$T/exact" REGTRACE_SHM="$REGTRACE_SHM" REGTRACE_MEMORY=. REGTRACE_MEMORY_PLAN="$1"
         REGTRACE_CONTROL="start:enter_func:open_window:count$2,stop:enter_func:close_window:count$2" LD_PRELOAD="$LIBREGTRACE")
 }
 # recorded NAME PROGRAM PLAN: records the program and writes its replay to the file replayed. The

@@ -17,7 +17,7 @@ traced() {
     chains=$(printf '%-160s' "$1")
     shift
     remove_run run
-    timeout 100 setarch -R env -i REGTRACE_DIR="$T/run" REGTRACE_SHM="$REGTRACE_SHM" REGTRACE_MEMORY="${memory:-.}" LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="$chains" \
+    timeout 100 setarch -R env -i TMPDIR=/proc/nowhere REGTRACE_DIR="$T/run" REGTRACE_SHM="$REGTRACE_SHM" REGTRACE_MEMORY="${memory:-.}" LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="$chains" \
         "$@" >out 2>err </dev/null
     status=$?
     "$REGTRACE" skel replay run >replayed 2>said || echo "failed $?" >>said
