@@ -308,12 +308,6 @@ static struct chunk_header *get_chunk(struct recorder_thread *t, bool control, u
     return c;
 }
 
-void recorder_count_own_time(struct recorder_thread *t, uint64_t began)
-{
-    if (t->row != NULL)
-        t->row->own_ticks += clock_ticks() - began;
-}
-
 /* Makes sure that the thread has at least `slots` free slots; returns false if it cannot. Signals
  * are blocked; `mask` is the mask from before. */
 static bool refill(struct recorder_thread *t, unsigned slots, bool control, uint64_t mask)

@@ -25,8 +25,8 @@ struct late_list {
     bool cut; /* there were more: callers of callers are missing */
 };
 
-/* Searches all code of an image; compares names as image_name_matches() does. Returns 0, or -ENOMEM.
- * The caller frees out->list. */
+/* Searches all code of an image; compares names as image_name_matches() does. The caller frees
+ * out->list. Returns 0, or -ENOMEM. */
 RT_MUST_CHECK int late_find(const struct code *c, const struct late_names *openers,
                             struct late_list *out);
 

@@ -72,9 +72,9 @@ struct values_profile {
 };
 
 /* Adds the values of one rank, unless another file of the same process had them: each file of
- * `regtrace split` has those of the whole process. `arguments`: adds what vp-args captured to profile->arguments (valid
- * after values_resolve()). Returns 0, -ENOMEM, or -EINVAL with the text if the values are of
- * another plug-in than before. */
+ * `regtrace split` has those of the whole process. `arguments`: adds what vp-args captured to
+ * profile->arguments (valid after values_resolve()). Returns 0, -ENOMEM, or -EINVAL with the text
+ * if the values are of another plug-in than before. */
 RT_MUST_CHECK int values_collect(struct values_profile *p, const struct rt_rank *rank,
                                  bool arguments, struct rt_error *e);
 /* Adds what the rank's windows counted, if they did. Returns 0, or -errno with the text. */
