@@ -27,7 +27,6 @@
 #include <sys/stat.h>
 
 #define QUESTIONS 1000u
-#define MISSING_SAID 4u
 
 static _Atomic(const struct probe_sites *) sites;
 
@@ -37,13 +36,6 @@ const struct probe_sites *probe_sites_now(void)
 }
 
 /* --- finding the sites ------------------------------------------------------------------------ */
-
-static void warn(const struct probe_wish *w, const char *what, const char *where)
-{
-    char text[640];
-    (void)snprintf(text, sizeof text, "%.150s: %.380s%.100s", probe_wish_text(w), what, where);
-    process_warn(text);
-}
 
 static void note_masked(struct probe_wish *w, const struct probe_image *image)
 {
@@ -207,52 +199,6 @@ static void publish(struct probe_sites found)
     probe_functions_published(probe_sites_now());
 }
 
-/* Was the wish found nowhere, so that the user must be told? An image that is loaded later may
- * still have it. Not told: functions of instrumented programs, which report them without probes;
- * and instructions that a scan did not find, because they need not exist. */
-static bool is_missing(const struct probe_wish *w, bool instrumented)
-{
-    if (w->pattern != NULL || w->of != NULL)
-        return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_COPIED);
-    return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
-}
-
-/* Only warns, because all programs of a job get the same chains, and each must run. */
-static void say_missing(const struct probe_wish *w)
-{
-    bool inlined = strstr(w->nearest, "' was inlined at ") != NULL; /* isa/plan/find.c */
-    if (w->masked[0] != '\0' && !inlined)
-        warn(w, w->masked,
-             " has it, which runs with SIGTRAP blocked at times: places there are left alone");
-    else
-        warn(w, w->nearest[0] != '\0' ? w->nearest : "there is no such place",
-             " (in the program; an image that is loaded later may have it)");
-}
-
-static void say_unresolved(bool instrumented)
-{
-    unsigned missing = 0;
-    char text[256];
-    for (unsigned i = 0; i < probe_wish_count; i++) {
-        const struct probe_wish *w = &probe_wishes[i];
-        if (is_missing(w, instrumented) && missing++ < MISSING_SAID)
-            say_missing(w);
-        (void)snprintf(text, sizeof text,
-                       "%" PRIu64 " places cannot be patched and are left alone, the first in %s",
-                       w->refused, w->refused_in);
-        if (w->refused != 0)
-            warn(w, text, "");
-        (void)snprintf(text, sizeof text, "%" PRIu64 " places may be data and are left alone",
-                       w->unsure);
-        if (w->unsure != 0)
-            warn(w, text, "");
-    }
-    (void)snprintf(text, sizeof text, "%u more places are not in what is loaded so far",
-                   missing - MISSING_SAID);
-    if (missing > MISSING_SAID)
-        process_warn(text);
-}
-
 static bool has_copied(const struct probe_sites *s, size_t from, uintptr_t at)
 {
     for (size_t i = from; i < s->count; i++)
@@ -309,6 +255,8 @@ static int find_all(struct probe_sites *found, bool *instrumented, struct rt_err
         rt_error_set(e, "no memory for a list of what is loaded");
     for (long i = 0; i < n; i++)
         *instrumented = *instrumented || images[i].instrumented;
+    if (rc == 0 && n > 0 && !code_is_patched)
+        probe_missing_search(images, (unsigned)n, *instrumented);
     free(images);
     return rc;
 }
@@ -360,7 +308,7 @@ int probes_prepare(struct rt_error *e)
         rc = find_all(&found, &instrumented, e);
     if (rc != 0)
         return rc;
-    say_unresolved(instrumented);
+    probe_missing_say(instrumented);
     sort_rows(&found);
     store(&found);
     probe_ask_prepare();

@@ -86,6 +86,10 @@ static void take_tables(struct probe_names *n, const struct probe_image *m)
         if (strcmp(name, ".gnu_debuglink") == 0 && lies_inside(n, &s[i]) &&
             memchr(n->file + s[i].sh_offset, 0, s[i].sh_size) != NULL)
             link = n->file + s[i].sh_offset;
+        if (strcmp(name, ".debug_str") == 0 && lies_inside(n, &s[i])) {
+            n->debug = (struct probe_strings){n->file + s[i].sh_offset, s[i].sh_size};
+            n->packed = (s[i].sh_flags & SHF_COMPRESSED) != 0;
+        }
         if (!table)
             continue;
         if (s[i].sh_link >= count || !lies_inside(n, &s[s[i].sh_link]) ||
@@ -121,6 +125,17 @@ bool probe_names_may_have(struct probe_names *n, const char *name)
             return true;
     }
     return false;
+}
+
+bool probe_names_may_inline(const struct probe_names *n, const char *name)
+{
+    enum { SHORT = 4 }; /* DWARF has shorter strings within the entries */
+    const char *word;
+    size_t length = name_last_word(name, &word);
+    if (n->elsewhere || n->packed || n->debug.bytes > SEARCHED_MAX)
+        return true;
+    return n->debug.bytes != 0 &&
+           (length < SHORT || memmem(n->debug.text, n->debug.bytes, word, length) != NULL);
 }
 
 void probe_names_close(struct probe_names *n)

@@ -41,7 +41,9 @@ struct probe_names {
     size_t bytes, searched;
     struct probe_strings tables[4];
     unsigned count;
-    bool elsewhere; /* the tables may lack names: unreadable, or in a debug file */
+    bool elsewhere;             /* the tables may lack names: unreadable, or in a debug file */
+    struct probe_strings debug; /* .debug_str; bytes 0: none */
+    bool packed;                /* it is compressed */
 };
 
 /* Maps the file; probe_names_close() unmaps it. */
@@ -49,6 +51,8 @@ void probe_names_open(struct probe_names *n, const struct probe_image *m);
 /* Returns false if the image neither has nor calls a function with this name, by any of the rules
  * of isa/image/image.h. */
 bool probe_names_may_have(struct probe_names *n, const char *name);
+/* Returns false if the debug information in the file cannot have a function with this name. */
+bool probe_names_may_inline(const struct probe_names *n, const char *name);
 void probe_names_close(struct probe_names *n);
 
 /* The answer of regtrace-sites to one question. */

@@ -51,4 +51,10 @@ bool probe_wish_is_function(const struct probe_wish *w);
 /* Returns the wish as the user wrote it; valid until the next call. */
 const char *probe_wish_text(const struct probe_wish *w);
 
+/* Asks the libraries with debug information about functions that were not found: they may have been
+ * inlined there. Called before main. */
+void probe_missing_search(const struct probe_image *images, unsigned n, bool instrumented);
+/* Warns of wishes that were not found, and of places that are left alone. */
+void probe_missing_say(bool instrumented);
+
 #endif

@@ -83,8 +83,8 @@ for compiler in g++ clang++; do
         is "$status $(grep -c ' event precond ' "$T/log")" "0 ${place#*:}" "$compiler: ${alarm:-no alarm} fires as often as that line runs" || diag "$err"
     done
 done
-# Link-time optimization separates the function from its instances; -gsplit-dwarf puts all of it into
-# another file.
+# Link-time optimization separates the function from its instances; -gsplit-dwarf puts all of it
+# into another file.
 for how in -flto -gsplit-dwarf; do
     name=inlined$how
     if ! (cd "$T" && g++ -O2 -g "$how" -c -o "$name.o" "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" && g++ -O2 -g "$how" -o "$name" "$name.o") 2>/dev/null; then
@@ -134,6 +134,38 @@ END
 cc -O2 -g -o "$T/step" "$T/step.c" || exit 99
 inlined "$T/step" step
 like "$err" "'step' was inlined at 1 place and has no entry; use instead: step.c:" "libc has step() too: the program's is named"
+# A function that was inlined in a library of the program.
+cat >"$T/solver.c" <<'END'
+static inline __attribute__((always_inline)) int solve_row(int i)
+{
+    __asm__ volatile("");
+    return i + 100;
+}
+int solve_all(void)
+{
+    return solve_row(39);
+}
+END
+cat >"$T/solved.c" <<'END'
+#include <stdio.h>
+int solve_all(void);
+int main(void)
+{
+    return printf("%d", solve_all()) != 3;
+}
+END
+for packed in -gz=none -gz; do
+    cc -O2 -g $packed -shared -fPIC -o "$T/libsolver.so" "$T/solver.c" && cc -O2 -o "$T/solved" "$T/solved.c" "$T/libsolver.so" -Wl,-rpath,"$T" || exit 99
+    inlined "$T/solved" solve_row
+    like "$err" "'solve_row' was inlined at 1 place and has no entry; use instead: solver.c:8 address:libsolver.so\\+0x[0-9a-f]+$" "$packed: a library's is named" || diag "$err"
+    place=$(grep -oE 'address:libsolver.so[^ ,]*' <<<"$err")
+    rm -f "$T/log"
+    run 60 env REGTRACE_DIR="$T/inlined-run" REGTRACE_CONTROL="precond:$place,repeat" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$LIBREGTRACE" "$T/solved"
+    rm -rf "$T/inlined-run"
+    is "$status $(grep -c ' event precond ' "$T/log")" "0 1" "${place:-no alarm} fires"
+done
+inlined "$T/solved" solve_column
+like "$err" "no function 'solve_column'" "a name that is nowhere is not said to be inlined"
 c++ -O2 -g0 -o "$T/bare" "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" || exit 99
 inlined "$T/bare" AdvanceTime
 like "$err" "no function 'AdvanceTime'; nearest are AdvanceTimeStep, GridAdvanceTime, AdvanceTip" "without DWARF: names that begin so are nearest, then those that contain it"

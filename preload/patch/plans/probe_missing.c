@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Warns of alarms and patterns whose places are not in the loaded images. A function that the
+ * compiler inlined everywhere has no entry: the warning says where it was inlined. */
+#include "preload/patch/plans/probe_wishes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MISSING_SAID 4u
+
+static void warn(const struct probe_wish *w, const char *what, const char *where)
+{
+    char text[640];
+    (void)snprintf(text, sizeof text, "%.150s: %.380s%.100s", probe_wish_text(w), what, where);
+    process_warn(text);
+}
+
+/* Was the wish found nowhere, so that the user must be told? An image that is loaded later may
+ * still have it. Not told: functions of instrumented programs, which report them without probes;
+ * and instructions that a scan did not find, because they need not exist. */
+static bool is_missing(const struct probe_wish *w, bool instrumented)
+{
+    if (w->pattern != NULL || w->of != NULL)
+        return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_COPIED);
+    return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
+}
+
+/* Is this what regtrace-sites says of a function without an entry (isa/plan/find.c)? */
+static bool is_inlined(const char *remark)
+{
+    return strstr(remark, "' was inlined at ") != NULL;
+}
+
+/* Asks whether a function was inlined in a library. */
+static void ask(struct probe_wish *w, const struct probe_image *image)
+{
+    char text[PROBE_REQUEST_ROOM];
+    struct probe_answer answer;
+    struct rt_error e;
+    if (!probe_write_request(w, image, text))
+        return;
+    const struct probe_question question = {image, text};
+    if (probe_ask(true, &question, 1, &answer, &e) == 0 && is_inlined(answer.reason))
+        (void)snprintf(w->nearest, sizeof w->nearest, "%s", answer.reason);
+    probe_answer_free(&answer);
+}
+
+void probe_missing_search(const struct probe_image *images, unsigned n, bool instrumented)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct probe_names names = {.file = NULL};
+        for (unsigned k = 0; k < probe_wish_count && !images[i].no_int3; k++) {
+            struct probe_wish *w = &probe_wishes[k];
+            const char *name = probe_wish_is_function(w) ? probe_wish_name(w, &images[i]) : NULL;
+            if (name == NULL || !is_missing(w, instrumented) || is_inlined(w->nearest))
+                continue;
+            if (names.file == NULL)
+                probe_names_open(&names, &images[i]);
+            if (probe_names_may_inline(&names, name))
+                ask(w, &images[i]);
+        }
+        probe_names_close(&names);
+    }
+}
+
+/* Only warns, because all programs of a job get the same chains, and each must run. */
+static void say_missing(const struct probe_wish *w)
+{
+    if (is_inlined(w->nearest))
+        warn(w, w->nearest, "");
+    else if (w->masked[0] != '\0')
+        warn(w, w->masked,
+             " has it, which runs with SIGTRAP blocked at times: places there are left alone");
+    else
+        warn(w, w->nearest[0] != '\0' ? w->nearest : "there is no such place",
+             " (in the program; an image that is loaded later may have it)");
+}
+
+void probe_missing_say(bool instrumented)
+{
+    unsigned missing = 0;
+    char text[256];
+    for (unsigned i = 0; i < probe_wish_count; i++) {
+        const struct probe_wish *w = &probe_wishes[i];
+        if (is_missing(w, instrumented) && missing++ < MISSING_SAID)
+            say_missing(w);
+        (void)snprintf(text, sizeof text,
+                       "%" PRIu64 " places cannot be patched and are left alone, the first in %s",
+                       w->refused, w->refused_in);
+        if (w->refused != 0)
+            warn(w, text, "");
+        (void)snprintf(text, sizeof text, "%" PRIu64 " places may be data and are left alone",
+                       w->unsure);
+        if (w->unsure != 0)
+            warn(w, text, "");
+    }
+    (void)snprintf(text, sizeof text, "%u more places are not in what is loaded so far",
+                   missing - MISSING_SAID);
+    if (missing > MISSING_SAID)
+        process_warn(text);
+}
