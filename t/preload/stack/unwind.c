@@ -28,6 +28,8 @@ const uint8_t *unwind_table(uintptr_t at)
     return _dl_find_object((void *)at, &image) == 0 ? image.dlfo_eh_frame : NULL; /* NOLINT */
 }
 
+extern const char __executable_start, etext; /* the linker's: bounds of the program's own code */
+
 static volatile sig_atomic_t walks, same, frames, outside, patchable;
 static volatile double sink;
 static char said[4096];
@@ -66,7 +68,8 @@ static void handle(int signo, siginfo_t *info, void *context)
     } while (count < FRAMES - from && unwind_up(&w));
     walks++;
     frames += count;
-    outside += (uintptr_t)uc->uc_mcontext.gregs[REG_RIP] >> 40 == 0x7f;
+    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    outside += at < (uintptr_t)&__executable_start || at >= (uintptr_t)&etext;
     bool equal = from < n && count == n - from;
     for (int i = 0; equal && i < count; i++)
         equal = ours[i] == (uintptr_t)theirs[from + i];
