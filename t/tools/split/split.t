@@ -310,7 +310,7 @@ if [ "$(uname -m)" = x86_64 ] && REGTRACE_DEFAULT_START=0 "$REGTRACE" run -quiet
         rm -rf one
         run 60 "$REGTRACE" split -o one "$file"
         program=$("$PYTHON" -c 'import sys, h5py; p = h5py.File(sys.argv[1]).attrs["program"]; print(getattr(p, "decode", lambda: p)())' "$file")
-        is "$(find one -name '*.rec' | xargs grep -alE "/$program" | wc -l) $(find one -name '*.rec' | wc -l)" '6 6' "of one file, $program, of a process that called exec: those of that program alone"
+        is "$(grep -ralE --include='*.rec' "/$program" one | wc -l) $(find one -name '*.rec' | wc -l)" '6 6' "of one file, $program, of a process that called exec: those of that program alone"
     done
     plain=$(find memory-plain/memory -name '*.0.rec')
     truncate -s 2000000 "$plain"
