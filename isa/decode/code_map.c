@@ -3,6 +3,8 @@
  * before anything is decoded. */
 #include "isa/decode/code_map.h"
 
+#include "base/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,15 +43,9 @@ void code_sort(struct address_list *list)
 
 size_t code_above(const struct address_list *list, uint64_t address)
 {
-    size_t low = 0, high = list->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list->at[middle] <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t n;
+    SEARCH_FIRST(n, list->count, list->at[n] <= address);
+    return n;
 }
 
 bool code_has(const struct address_list *list, uint64_t address)
@@ -92,15 +88,9 @@ bool code_is_sure(const struct code *c, uint64_t address)
 
 struct code_range *code_range_of(const struct code *c, uint64_t address)
 {
-    size_t low = 0, high = c->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->ranges[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && address < c->ranges[low - 1].end ? &c->ranges[low - 1] : NULL;
+    size_t n;
+    SEARCH_FIRST(n, c->range_count, c->ranges[n].start <= address);
+    return n > 0 && address < c->ranges[n - 1].end ? &c->ranges[n - 1] : NULL;
 }
 
 uint64_t code_before(const struct code *c, uint64_t at, uint64_t floor)

@@ -3,6 +3,8 @@
  * exceptions land (LSB 5.0, "Exception Frames"; DWARF 4, 7.6 for LEB128). Stripping keeps both. */
 #include "isa/image/image.h"
 
+#include "base/search.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,15 +256,9 @@ int image_read_frames(struct image *m, struct rt_error *e)
 
 const struct image_range *image_range_of(const struct image *m, uint64_t address)
 {
-    size_t low = 0, high = m->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->ranges[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || address >= m->ranges[low - 1].end)
+    size_t n;
+    SEARCH_FIRST(n, m->range_count, m->ranges[n].start <= address);
+    if (n == 0 || address >= m->ranges[n - 1].end)
         return NULL;
-    return &m->ranges[low - 1];
+    return &m->ranges[n - 1];
 }

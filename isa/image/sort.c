@@ -3,6 +3,8 @@
  * Programming, 5.2.5), because an image of 100 MB has millions of records. */
 #include "isa/image/image.h"
 
+#include "base/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,13 +89,7 @@ void image_sort(void *base, size_t count, size_t size, size_t key)
 
 size_t image_search(const void *base, size_t count, size_t size, size_t key, uint64_t number)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (word_at((const char *)base + middle * size, key) < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t n;
+    SEARCH_FIRST(n, count, word_at((const char *)base + n * size, key) < number);
+    return n;
 }

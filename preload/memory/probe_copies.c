@@ -2,6 +2,8 @@
  * Looks instrumented copies up by address, and makes the code that leads into them. */
 #include "preload/memory/copy_images.h"
 
+#include "base/search.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -58,15 +60,9 @@ bool probe_copies_have(uintptr_t at)
 GENERAL static const struct copy_function *find(const struct copy_function *list, size_t count,
                                                 uint64_t address)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && list[low].address == address ? &list[low] : NULL;
+    size_t n;
+    SEARCH_FIRST(n, count, list[n].address < address);
+    return n < count && list[n].address == address ? &list[n] : NULL;
 }
 
 const uint8_t *probe_copy_of(uintptr_t function)
@@ -138,15 +134,9 @@ GENERAL uintptr_t probe_copy_known(uintptr_t at, enum copy_question_kind kind, b
 /* Returns the index of the first place from that byte of the code on. */
 static size_t place_from(const struct copy_place *places, size_t count, uint64_t offset)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (places[middle].code < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t n;
+    SEARCH_FIRST(n, count, places[n].code < offset);
+    return n;
 }
 
 struct place_list {

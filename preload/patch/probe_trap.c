@@ -2,6 +2,7 @@
  * A thread comes to a site: finds the site, fires its alarms, and sends the thread on. */
 #include "preload/patch/probes.h"
 
+#include "base/search.h"
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/libc/interpose.h"
@@ -22,15 +23,9 @@
 
 const struct probe_site *probe_sites_from(const struct probe_sites *s, uintptr_t at)
 {
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->rows[middle].at < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return &s->rows[low];
+    size_t n;
+    SEARCH_FIRST(n, s->count, s->rows[n].at < at);
+    return &s->rows[n];
 }
 
 const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t at)

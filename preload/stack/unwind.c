@@ -8,6 +8,7 @@
 #include "preload/stack/own_stack.h"
 #include "preload/stack/unwind_rules.h"
 
+#include "base/search.h"
 #include "base/sys.h"
 
 #include <string.h>
@@ -44,16 +45,9 @@ static const uint8_t *find_entry(const uint8_t *header, uintptr_t at)
         !unwind_pointer(&p, header[1], (uintptr_t)header, &n) ||
         !unwind_pointer(&p, header[2], (uintptr_t)header, &n))
         return NULL;
-    size_t low = 0, high = (size_t)n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uintptr_t begins = (uintptr_t)header + (uintptr_t)(intptr_t)read_32(p + 8 * middle);
-        if (begins <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low != 0 ? header + read_32(p + 8 * (low - 1) + 4) : NULL;
+    size_t i;
+    SEARCH_FIRST(i, (size_t)n, (uintptr_t)header + (uintptr_t)(intptr_t)read_32(p + 8 * i) <= at);
+    return i != 0 ? header + read_32(p + 8 * (i - 1) + 4) : NULL;
 }
 
 /* Reads what entries have in common (CIE). */

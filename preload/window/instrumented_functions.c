@@ -11,6 +11,7 @@
 #include "preload/window/instrumented_symbols.h"
 
 #include "base/log.h"
+#include "base/search.h"
 #include "base/sys.h"
 
 #include <stdlib.h>
@@ -115,17 +116,9 @@ void functions_resolve(void)
 
 static struct named_function *look_up(uintptr_t address)
 {
-    unsigned low = 0, high = atomic_load_explicit(&named_count, memory_order_acquire);
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (named[middle].address == address)
-            return &named[middle];
-        if (named[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    size_t n, count = atomic_load_explicit(&named_count, memory_order_acquire);
+    SEARCH_FIRST(n, count, named[n].address < address);
+    return n < count && named[n].address == address ? &named[n] : NULL;
 }
 
 static void hit(struct preload_thread *pt, const uint16_t *alarms, unsigned n, uintptr_t ip)

@@ -2,6 +2,8 @@
  * Finds the threads, nodes and processors of a run. */
 #include "tools/channels/models.h"
 
+#include "base/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,15 +115,11 @@ static int make_processors(struct event_replay *r, struct rt_error *e)
 
 int32_t replay_processor_row(const struct event_replay *r, uint32_t node, int32_t number)
 {
-    int32_t low = r->first_processor[node], high = r->first_processor[node + 1] - 1, last = high;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (r->processors[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < last && r->processors[low].number == number ? low : last;
+    int32_t first = r->first_processor[node], last = r->first_processor[node + 1] - 1;
+    const struct replay_processor *list = r->processors + first;
+    size_t n, count = (size_t)(last - first);
+    SEARCH_FIRST(n, count, list[n].number < number);
+    return n < count && list[n].number == number ? first + (int32_t)n : last;
 }
 
 /* Returns the row of the only processor that the thread's process could run on; if there were

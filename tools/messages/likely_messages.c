@@ -6,6 +6,7 @@
 #include "tools/messages/shift.h"
 #include "tools/messages/recorded_until.h"
 
+#include "base/search.h"
 #include "base/toolkit/array.h"
 
 #include <errno.h>
@@ -296,18 +297,12 @@ static int sort_receives(struct sorted *o, struct likely_stretch *s)
 static const uint32_t *sends_of(const struct likely_stretch *s, const struct sorted *o,
                                 const struct queue_key *key, size_t *count)
 {
-    size_t low = 0, high = o->count, at;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (compare_ways(&s->sends[o->all[middle]].key, key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (at = low; at < o->count && compare_ways(&s->sends[o->all[at]].key, key) == 0;)
+    size_t n, at;
+    SEARCH_FIRST(n, o->count, compare_ways(&s->sends[o->all[n]].key, key) < 0);
+    for (at = n; at < o->count && compare_ways(&s->sends[o->all[at]].key, key) == 0;)
         at++;
-    *count = at - low;
-    return o->all + low;
+    *count = at - n;
+    return o->all + n;
 }
 
 /* --- matching --------------------------------------------------------------------------------- */

@@ -2,6 +2,8 @@
  * Finds the largest shift by search, and excludes smaller ones by what receives waited for. */
 #include "tools/messages/shift.h"
 
+#include "base/search.h"
+
 #include <stdlib.h>
 
 enum {
@@ -33,15 +35,9 @@ static int64_t margin_of(const struct shift_run *run)
 /* Returns the number of sends that began before that time. */
 static int64_t sends_before(const struct shift_run *run, int64_t ns)
 {
-    size_t low = 0, high = run->send_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (send_at(run, (int64_t)middle)->ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (int64_t)low;
+    size_t n;
+    SEARCH_FIRST(n, run->send_count, send_at(run, (int64_t)n)->ns < ns);
+    return (int64_t)n;
 }
 
 /* Bounds the shift by time: receive i gets one of the sends that had begun when it completed.

@@ -4,6 +4,7 @@
 #include "tools/messages/wait_states.h"
 
 #include "base/format/event_fields.h"
+#include "base/search.h"
 #include "base/toolkit/array.h"
 #include "tools/messages/recorded_until.h"
 
@@ -169,15 +170,9 @@ static int add_call(struct wait_states *w, uint32_t stream, const struct waiting
 static struct waiting_call *call_at(const struct wait_states *w, uint32_t stream, int64_t ns)
 {
     const struct waiting_thread *t = &w->threads[stream];
-    size_t low = 0, high = t->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->calls[middle].begin <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && t->calls[low - 1].end >= ns ? &t->calls[low - 1] : NULL;
+    size_t n;
+    SEARCH_FIRST(n, t->count, t->calls[n].begin <= ns);
+    return n > 0 && t->calls[n - 1].end >= ns ? &t->calls[n - 1] : NULL;
 }
 
 void wait_states_message(struct wait_states *w, const struct message *m)

@@ -3,6 +3,7 @@
 #include "writer/read/reader.h"
 
 #include "base/identity.h"
+#include "base/search.h"
 #include "base/toolkit/array.h"
 #include "writer/claim.h"
 #include "writer/file/rankfile.h"
@@ -316,15 +317,9 @@ const char *rt_rank_string(const struct rt_rank *rank, uint32_t id)
 {
     if (id == 0)
         return "";
-    size_t low = 0, high = rank->string_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (rank->strings[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < rank->string_count && rank->strings[low].id == id ? rank->strings[low].text : "?";
+    size_t n;
+    SEARCH_FIRST(n, rank->string_count, rank->strings[n].id < id);
+    return n < rank->string_count && rank->strings[n].id == id ? rank->strings[n].text : "?";
 }
 
 const char *rt_rank_metadata(const struct rt_rank *rank, const char *key)

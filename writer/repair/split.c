@@ -8,6 +8,8 @@
 #include "writer/stream_facts.h"
 #include "writer/read/reader.h"
 
+#include "base/search.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,17 +213,13 @@ static int carry_row(struct split *s, const struct rt_event *ev, uint64_t old, u
         struct rt_loss loss = {RT_LOSS_DROPPED, ev->thread, ev->a, ev->clock};
         return table_append(&to[SCHEMA_LOSSES], &loss, 1);
     }
-    size_t low = 0, high = t->fired_count;
-    while (ev->code == EV_FIRED && low < high) {
-        size_t middle = (low + high) / 2;
-        if (t->fired[middle].row < old)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (ev->code != EV_FIRED || low >= t->fired_count || t->fired[low].row != old)
+    size_t n;
+    if (ev->code != EV_FIRED)
         return 0;
-    struct rt_fired fired = t->fired[low];
+    SEARCH_FIRST(n, t->fired_count, t->fired[n].row < old);
+    if (n >= t->fired_count || t->fired[n].row != old)
+        return 0;
+    struct rt_fired fired = t->fired[n];
     fired.row = new;
     return table_append(&to[SCHEMA_FIRED], &fired, 1);
 }

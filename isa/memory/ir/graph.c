@@ -4,6 +4,8 @@
  * leaves the function. */
 #include "isa/memory/skel.h"
 
+#include "base/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,29 +318,17 @@ void graph_link(struct function *f)
  * number n of the sorted leaders begins block n + 1. */
 static uint32_t block_at(const struct building *b, uint64_t address)
 {
-    size_t low = 0, high = b->leader_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (b->leaders[middle] < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < b->leader_count && b->leaders[low] == address ? (uint32_t)low + 1 : 0;
+    size_t n;
+    SEARCH_FIRST(n, b->leader_count, b->leaders[n] < address);
+    return n < b->leader_count && b->leaders[n] == address ? (uint32_t)n + 1 : 0;
 }
 
 /* Returns whether code or data names an address in mid-function. */
 static bool has_claims_within(const struct function *f, const struct code_range *r)
 {
-    size_t low = 0, high = f->claims != NULL && r != NULL ? f->claims->count : 0, count = high;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (f->claims->at[middle] <= r->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && f->claims->at[low] < r->end;
+    size_t n, count = f->claims != NULL && r != NULL ? f->claims->count : 0;
+    SEARCH_FIRST(n, count, f->claims->at[n] <= r->start);
+    return n < count && f->claims->at[n] < r->end;
 }
 
 static uint64_t span_of(const struct jump_target *t, size_t n)

@@ -19,6 +19,7 @@
 #include "preload/stack/unwind.h"
 
 #include "base/log.h"
+#include "base/search.h"
 #include "base/sys.h"
 
 #include <stdlib.h>
@@ -335,17 +336,12 @@ static const uint8_t *find(const struct probe_unwind_table *u, uintptr_t at, uin
                            uintptr_t *to)
 {
     const uint8_t *pairs = u->header + HEADER_BYTES;
-    size_t low = 0, high = u->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)u->header + (uintptr_t)(intptr_t)read_32(pairs + middle * PAIR_BYTES) <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    size_t n;
+    SEARCH_FIRST(n, u->count,
+                 (uintptr_t)u->header + (uintptr_t)(intptr_t)read_32(pairs + n * PAIR_BYTES) <= at);
+    if (n == 0)
         return NULL;
-    const uint8_t *pair = pairs + (low - 1) * PAIR_BYTES, *entry = u->header + read_32(pair + 4);
+    const uint8_t *pair = pairs + (n - 1) * PAIR_BYTES, *entry = u->header + read_32(pair + 4);
     *from = (uintptr_t)u->header + (uintptr_t)(intptr_t)read_32(pair);
     *to = *from + (uint32_t)read_32(entry + 12);
     return at < *to ? entry : NULL;
