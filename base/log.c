@@ -2,6 +2,7 @@
  * Async-signal-safe log lines, appended to a file in the run's folder. */
 #include "base/log.h"
 
+#include "base/decimal.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -27,17 +28,12 @@ static size_t put_text(char *to, size_t at, size_t room, const char *text)
 
 static size_t put_number(char *to, size_t at, size_t room, long value)
 {
-    char digits[24];
-    size_t n = sizeof digits;
-    digits[--n] = '\0';
-    unsigned long v = value < 0 ? (unsigned long)-value : (unsigned long)value;
-    do {
-        digits[--n] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v != 0);
+    char text[DECIMAL_ROOM + 2], *end = text;
     if (value < 0)
-        digits[--n] = '-';
-    return put_text(to, at, room, digits + n);
+        *end++ = '-';
+    end = decimal_put(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+    *end = '\0';
+    return put_text(to, at, room, text);
 }
 
 void log_set_folder(const char *dir, int rank, uint32_t pid)

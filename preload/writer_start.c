@@ -4,10 +4,11 @@
  * program. */
 #include "preload/internal.h"
 
-#include "base/toolkit/apart.h"
-#include "base/toolkit/beside.h"
+#include "base/decimal.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "base/toolkit/apart.h"
+#include "base/toolkit/beside.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -55,12 +56,8 @@ static long raw(long n, long a, long b, long c, long d)
  * it. Returns a descriptor, or -errno. */
 static long name_stream(const char *path, int fd)
 {
-    char link[32] = "/proc/self/fd/", digits[12];
-    size_t n = 0, at = strlen(link);
-    for (unsigned v = (unsigned)fd; n == 0 || v != 0; v /= 10)
-        digits[n++] = (char)('0' + v % 10);
-    while (n > 0)
-        link[at++] = digits[--n];
+    char link[16 + DECIMAL_ROOM] = "/proc/self/fd/";
+    *decimal_put(link + strlen(link), (unsigned)fd) = '\0';
     long rc =
         sys_call6(SYS_linkat, AT_FDCWD, (long)link, AT_FDCWD, (long)path, AT_SYMLINK_FOLLOW, 0);
     return rc != 0 ? rc : raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_NOFOLLOW, 0);

@@ -2,12 +2,13 @@
  * Entry points of the triggers: each matches an occurrence against the alarms of its type and
  * reports it to the automaton. */
 #include "preload/count/counter_records.h"
-#include "base/format/event_fields.h"
 #include "preload/count/counting.h"
 #include "preload/libc/image_records.h"
 #include "preload/patch/probes.h"
 #include "preload/window/parts.h"
 
+#include "base/decimal.h"
+#include "base/format/event_fields.h"
 #include "base/identity.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
@@ -94,22 +95,9 @@ void triggers_hit_pcontrol(struct preload_thread *pt, bool has_level, int level,
     hit(pt, match, n, ip);
 }
 
-static void number_text(char text[16], unsigned value)
-{
-    char digits[16];
-    int n = 0;
-    do {
-        digits[n++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    for (int i = 0; i < n; i++)
-        text[i] = digits[n - 1 - i];
-    text[n] = '\0';
-}
-
 static void apply_preset(struct recorder_thread *t, int level, const char *text, uintptr_t ip)
 {
-    char name[16];
+    char name[DECIMAL_ROOM + 1];
     switch (preset) {
     case PRESET_STD:
     case PRESET_MPIP:
@@ -127,7 +115,7 @@ static void apply_preset(struct recorder_thread *t, int level, const char *text,
             region_end(text, ip);
         break;
     case PRESET_APS:
-        number_text(name, (unsigned)(level < 0 ? -level : level));
+        *decimal_put(name, (uint64_t)(level < 0 ? -(int64_t)level : level)) = '\0';
         if (level >= 5)
             region_begin(name, ip);
         else if (level <= -5)

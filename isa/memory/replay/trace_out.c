@@ -3,6 +3,7 @@
  * than the replay. */
 #include "isa/memory/replay/trace_out.h"
 
+#include "base/decimal.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -106,25 +107,13 @@ static char *put_hex(char *to, uint64_t n, int least)
     return to + digits;
 }
 
-static char *put_decimal(char *to, uint32_t n)
-{
-    char digits[10];
-    int count = 0;
-    do
-        digits[count++] = (char)('0' + n % 10);
-    while ((n /= 10) != 0);
-    while (count > 0)
-        *to++ = digits[--count];
-    return to;
-}
-
 static char *put_text(char *to, const replay_access *a)
 {
     to = put_hex(to, a->pc, 1);
     *to++ = ' ';
     *to++ = (char)a->kind;
     *to++ = ' ';
-    to = put_decimal(to, a->bytes);
+    to = decimal_put(to, a->bytes);
     *to++ = ' ';
     to = put_hex(to, a->address, 1);
     *to++ = '\n';
@@ -138,7 +127,7 @@ static char *put_lackey(char *to, const replay_access *a)
     *to++ = ' ';
     to = put_hex(to, a->address, 8);
     *to++ = ',';
-    to = put_decimal(to, a->bytes);
+    to = decimal_put(to, a->bytes);
     *to++ = '\n';
     return to;
 }
