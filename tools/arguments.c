@@ -79,13 +79,13 @@ static enum argument_kind unknown_option(const struct arguments *a, const char *
     (void)snprintf(text, sizeof text, "%.*s", (int)(n < 63 ? n : 63), name);
     const char *nearest = command_nearest_option(a->command, text);
     if (text_is_near(text, nearest))
-        message_error(
+        tool_error(
             a->command->name,
             "there is no option -%s; the nearest legal one is -%s (regtrace %s --help lists all)",
             text, nearest, a->command->name);
     else
-        message_error(a->command->name, "there is no option -%s (regtrace %s --help lists all)",
-                      text, a->command->name);
+        tool_error(a->command->name, "there is no option -%s (regtrace %s --help lists all)", text,
+                   a->command->name);
     return ARGUMENT_WRONG;
 }
 
@@ -95,8 +95,8 @@ static enum argument_kind take_value(struct arguments *a, const char *name, cons
     if (needs == NULL) {
         if (inline_value == NULL)
             return kind;
-        message_error(a->command->name, "the option -%s takes no value, but was given \"%s\"", name,
-                      inline_value);
+        tool_error(a->command->name, "the option -%s takes no value, but was given \"%s\"", name,
+                   inline_value);
         return ARGUMENT_WRONG;
     }
     if (inline_value != NULL) {
@@ -104,15 +104,14 @@ static enum argument_kind take_value(struct arguments *a, const char *name, cons
         return kind;
     }
     if (a->next >= a->count) {
-        message_error(a->command->name, "the option -%s needs a value: -%s %s", name, name, needs);
+        tool_error(a->command->name, "the option -%s needs a value: -%s %s", name, name, needs);
         return ARGUMENT_WRONG;
     }
     if (strcmp(a->words[a->next], "--") == 0) {
-        message_error(
-            a->command->name,
-            "the option -%s needs a value in front of \"--\", which ends the options: -%s "
-            "%s",
-            name, name, needs);
+        tool_error(a->command->name,
+                   "the option -%s needs a value in front of \"--\", which ends the options: -%s "
+                   "%s",
+                   name, name, needs);
         return ARGUMENT_WRONG;
     }
     a->value = a->words[a->next++];
@@ -184,13 +183,13 @@ bool arguments_one_folder(struct arguments *a,
         if (kind != ARGUMENT_WORD)
             continue;
         if (*path != NULL) {
-            message_error(name, "one folder at a time; \"%s\" is a second one", a->value);
+            tool_error(name, "one folder at a time; \"%s\" is a second one", a->value);
             return false;
         }
         *path = a->value;
     }
     if (*path == NULL)
-        message_error(name, "no folder is named: regtrace %s %s", name, usage);
+        tool_error(name, "no folder is named: regtrace %s %s", name, usage);
     return *path != NULL;
 }
 

@@ -49,25 +49,25 @@ static int take_option(void *options, const struct arguments *a)
         o->json = true;
     } else if (strcmp(name, "rank") == 0) {
         if (rank_list_parse(&o->ranks, a->value, &e) != 0) {
-            message_error("dump", "-rank: %s", e.text);
+            tool_error("dump", "-rank: %s", e.text);
             return TOOL_USAGE;
         }
     } else if (strcmp(name, "thread") == 0) {
         o->has_thread = true;
         if (argument_number(a->value, 0, INT32_MAX, &o->thread) != 0) {
-            message_error("dump", "-thread is \"%s\": the number of a thread is legal, from 0",
-                          a->value);
+            tool_error("dump", "-thread is \"%s\": the number of a thread is legal, from 0",
+                       a->value);
             return TOOL_USAGE;
         }
     } else if (strcmp(name, "window") == 0) {
         if (window_span_parse(&o->windows, a->value, &e) != 0) {
-            message_error("dump", "-window: %s", e.text);
+            tool_error("dump", "-window: %s", e.text);
             return TOOL_USAGE;
         }
     } else if (strcmp(name, "code") == 0) {
         o->code = a->value;
     } else if (argument_number(a->value, 0, 86400, &o->wait) != 0) {
-        message_error("dump", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+        tool_error("dump", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
         return TOOL_USAGE;
     }
     return TOOL_OK;
@@ -348,26 +348,26 @@ static int dump_run(const struct dump_options *o, const struct rt_run *run)
             rc = dump_rank(o, &addresses, rank, origin, &e);
         }
         if (rc != 0) {
-            message_error("dump", "%s: %s", rt_run_file(run, i), e.text);
+            tool_error("dump", "%s: %s", rt_run_file(run, i), e.text);
             code = TOOL_FAILURE;
         }
         rt_rank_close(rank);
     }
     for (size_t i = 0; i < addresses.image_count; i++)
         if (addresses.images[i].problem != 0)
-            message_warning("dump", "no names in %s: it %s", addresses.images[i].path,
-                            addresses.images[i].problem == ADDRESS_CHANGED
-                                ? "has changed since the run"
-                                : "cannot be read");
+            tool_warning("dump", "no names in %s: it %s", addresses.images[i].path,
+                         addresses.images[i].problem == ADDRESS_CHANGED
+                             ? "has changed since the run"
+                             : "cannot be read");
     addresses_free(&addresses);
     if (unread > 0 && code == TOOL_OK) {
-        message_error("dump", "the times begin at another moment: %s", why.text);
+        tool_error("dump", "the times begin at another moment: %s", why.text);
         code = TOOL_FAILURE;
     } else if (!any && code == TOOL_OK) {
-        message_error("dump", "none of the ranks asked for (-rank) is in %s", o->path);
+        tool_error("dump", "none of the ranks asked for (-rank) is in %s", o->path);
         code = TOOL_FAILURE;
     } else if (printed == 0 && code == TOOL_OK) {
-        message_warning("dump", "no event of %s matches", o->path);
+        tool_warning("dump", "no event of %s matches", o->path);
     }
     return code;
 }

@@ -38,16 +38,16 @@ static void print_one(void *context, const struct rt_recovered *r)
         break;
     case RT_RECOVER_FAILED:
         t->failed++;
-        message_error("recover", "%s%s%s", r->file, r->file[0] != '\0' ? ": " : "", r->text);
+        tool_error("recover", "%s%s%s", r->file, r->file[0] != '\0' ? ": " : "", r->text);
         break;
     case RT_RECOVER_DAMAGED:
         t->damaged++;
-        message_error("recover",
-                      "%s: damaged or changed after it was complete: %s. Nothing else holds its "
-                      "events: put a "
-                      "good copy in its place; without one, move it away and run recover again, "
-                      "which makes regtrace.h5 of the other files",
-                      r->file, r->text);
+        tool_error("recover",
+                   "%s: damaged or changed after it was complete: %s. Nothing else holds its "
+                   "events: put a "
+                   "good copy in its place; without one, move it away and run recover again, "
+                   "which makes regtrace.h5 of the other files",
+                   r->file, r->text);
         break;
     case RT_RECOVER_MISSING:
         t->missing++;
@@ -88,7 +88,7 @@ static int recover_main(int argc, char **argv)
     int rc = rt_recover_dir(dir, &listener, &e);
     progress_end(&t.progress);
     if (rc != 0 && e.text[0] != '\0')
-        message_error("recover", "%s", e.text);
+        tool_error("recover", "%s", e.text);
     if (rc == 0 && t.done + t.live + t.missing == 0)
         print_nothing(dir);
     return output_finish("recover", rc != 0 || t.failed > 0 ? TOOL_FAILURE : TOOL_OK);

@@ -46,16 +46,16 @@ static int unknown_command(const char *word)
 {
     const char *nearest = nearest_command(word);
     if (word[0] == '-')
-        message_error("",
-                      "\"%s\" stands before a subcommand: options come after it (regtrace help "
-                      "lists all)",
-                      word);
+        tool_error("",
+                   "\"%s\" stands before a subcommand: options come after it (regtrace help "
+                   "lists all)",
+                   word);
     else if (text_is_near(word, nearest))
-        message_error(
-            "", "there is no subcommand \"%s\"; the nearest is \"%s\" (regtrace help lists all)",
-            word, nearest);
+        tool_error("",
+                   "there is no subcommand \"%s\"; the nearest is \"%s\" (regtrace help lists all)",
+                   word, nearest);
     else
-        message_error("", "there is no subcommand \"%s\" (regtrace help lists all)", word);
+        tool_error("", "there is no subcommand \"%s\" (regtrace help lists all)", word);
     return TOOL_USAGE;
 }
 
@@ -64,8 +64,8 @@ static void ended(int status, void *context)
 {
     (void)context;
     if (status == -1)
-        message_error("", "the HDF5 library had no memory and has ended this process: what it was "
-                          "writing is incomplete");
+        tool_error("", "the HDF5 library had no memory and has ended this process: what it was "
+                       "writing is incomplete");
 }
 
 int main(int argc, char **argv)

@@ -72,7 +72,7 @@ static void build_index(const char *command, const char *dir)
     if (access(path, F_OK) == 0)
         return;
     if (rt_index_build(dir, &e) != 0)
-        message_warning(command, "regtrace.h5 is missing and could not be built: %s", e.text);
+        tool_warning(command, "regtrace.h5 is missing and could not be built: %s", e.text);
 }
 
 #define FIRST_FILE_NS                                                                              \
@@ -114,7 +114,7 @@ struct rt_run *tool_open_run(const char *command, const char *path, uint64_t wai
     struct rt_error e = {{0}};
     bool all_done;
     if (open_growing(&run, path, wait_seconds > 0, &e) != 0) {
-        message_error(command, "%s", e.text);
+        tool_error(command, "%s", e.text);
         return NULL;
     }
     if (!rt_run_is_one_file(run) && index_is_complete(run))

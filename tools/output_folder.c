@@ -11,8 +11,8 @@ bool output_make_folder(const char *command, const char *path)
 {
     if (mkdir(path, 0777) == 0)
         return true;
-    message_error(command, "cannot make the folder %s: %s; -output DIR names another", path,
-                  strerror(errno));
+    tool_error(command, "cannot make the folder %s: %s; -output DIR names another", path,
+               strerror(errno));
     return false;
 }
 
@@ -52,12 +52,12 @@ bool output_folder(const char *command, const char *given, const char *dir, cons
     if (empty == -ENOENT)
         return output_make_folder(command, out);
     if (empty < 0)
-        message_error(command, "cannot write to %s: %s; -output DIR names another folder", out,
-                      strerror(-empty));
+        tool_error(command, "cannot write to %s: %s; -output DIR names another folder", out,
+                   strerror(-empty));
     if (empty == 0)
-        message_error(command,
-                      "%s is there and holds something, which is left alone; -output DIR names "
-                      "another folder",
-                      out);
+        tool_error(command,
+                   "%s is there and holds something, which is left alone; -output DIR names "
+                   "another folder",
+                   out);
     return empty > 0;
 }

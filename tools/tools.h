@@ -98,9 +98,8 @@ RT_MUST_CHECK int argument_number(const char *text, uint64_t least, uint64_t mos
 /* --- messages: message.c ---------------------------------------------------------------------- */
 
 /* Prints "regtrace COMMAND: text" to stderr, after flushing stdout. */
-void message_error(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void message_warning(const char *command, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+void tool_error(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void tool_warning(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A progress line. Shows nothing in the first second, and nothing if stderr is no terminal. */
 struct progress {

@@ -15,7 +15,7 @@ static bool name_file(const struct replay_command *command, const struct rt_run 
     int n = command->out != NULL ? snprintf(path, PATH_MAX, "%s", command->out)
                                  : snprintf(path, PATH_MAX, "%s/channels.h5", rt_run_dir(run));
     if (n >= PATH_MAX)
-        message_error(command->command, "the name of what is to be made is too long");
+        tool_error(command->command, "the name of what is to be made is too long");
     return n < PATH_MAX;
 }
 
@@ -31,8 +31,8 @@ static int link_file(const struct replay_command *command, const struct rt_run *
     output_release_signals();
     if (rc == 0)
         return TOOL_OK;
-    message_error(command->command,
-                  "channels.h5 is complete, but regtrace.h5 does not reach it: %s", e.text);
+    tool_error(command->command, "channels.h5 is complete, but regtrace.h5 does not reach it: %s",
+               e.text);
     return TOOL_FAILURE;
 }
 
@@ -50,7 +50,7 @@ static int write_channels(const struct replay_command *command, const struct rt_
         rc = output_end(&o, rc, &e);
     }
     if (rc != 0) {
-        message_error(command->command, "%s", e.text);
+        tool_error(command->command, "%s", e.text);
         return TOOL_FAILURE;
     }
     int code = link_file(command, run);
@@ -59,9 +59,9 @@ static int write_channels(const struct replay_command *command, const struct rt_
                  path, found.channels, found.changes, found.messages, found.replay.events);
     if (found.replay.wrong == 0)
         return code;
-    message_warning(command->command,
-                    "%" PRIu64 " events could not be right; what they leave unknown is marked",
-                    found.replay.wrong);
+    tool_warning(command->command,
+                 "%" PRIu64 " events could not be right; what they leave unknown is marked",
+                 found.replay.wrong);
     return TOOL_FAILURE;
 }
 

@@ -11,12 +11,12 @@
 
 static void print_error(void *command, const char *text)
 {
-    message_warning(command, "%s", text);
+    tool_warning(command, "%s", text);
 }
 
 static void print_skipped(void *command, const char *file, const char *why)
 {
-    message_warning(command, "%s is left out: %s", file, why);
+    tool_warning(command, "%s is left out: %s", file, why);
 }
 
 static bool take_policy(struct replay_command *command, const char *value)
@@ -27,7 +27,7 @@ static bool take_policy(struct replay_command *command, const char *value)
             command->options.policy = (enum emu_policy)i;
             return true;
         }
-    message_error(command->command, "-policy is \"%s\": strict, lint and salvage are legal", value);
+    tool_error(command->command, "-policy is \"%s\": strict, lint and salvage are legal", value);
     return false;
 }
 
@@ -36,7 +36,7 @@ static bool take_cpu(struct replay_command *command, const char *value)
     command->options.observed = strcmp(value, "observed") == 0;
     if (command->options.observed || strcmp(value, "bound") == 0)
         return true;
-    message_error(command->command, "-cpu is \"%s\": bound and observed are legal", value);
+    tool_error(command->command, "-cpu is \"%s\": bound and observed are legal", value);
     return false;
 }
 
@@ -53,25 +53,25 @@ int replay_take_option(void *options, const struct arguments *a)
     } else if (strcmp(name, "rank") == 0) {
         good = rank_list_parse(&command->options.ranks, a->value, &e) == 0;
         if (!good)
-            message_error(command->command, "-rank: %s", e.text);
+            tool_error(command->command, "-rank: %s", e.text);
     } else if (strcmp(name, "messages") == 0) {
         good = messages_choose(a->value);
         if (!good)
-            message_error(command->command, "-messages is \"%s\": likely, sure and none are legal",
-                          a->value);
+            tool_error(command->command, "-messages is \"%s\": likely, sure and none are legal",
+                       a->value);
     } else if (strcmp(name, "output") == 0) {
         command->out = a->value;
         good = a->value[0] != '\0';
         if (!good)
-            message_error(command->command,
-                          "-output is empty: the name of what is to be made is legal");
+            tool_error(command->command,
+                       "-output is empty: the name of what is to be made is legal");
     } else if (strcmp(name, "force") == 0) {
         command->force = true;
     } else {
         good = argument_number(a->value, 0, 86400, &command->wait) == 0;
         if (!good)
-            message_error(command->command, "-wait is \"%s\": seconds from 0 to 86400 are legal",
-                          a->value);
+            tool_error(command->command, "-wait is \"%s\": seconds from 0 to 86400 are legal",
+                       a->value);
     }
     return good ? TOOL_OK : TOOL_USAGE;
 }
@@ -96,13 +96,12 @@ int replay_begin(const struct replay_command *command, const char *out, const ch
         (void)replay_threads(*replay, &threads);
         if (threads != 0)
             return TOOL_OK;
-        message_error(command->command, "none of the ranks asked for (-rank) is in %s",
-                      command->path);
+        tool_error(command->command, "none of the ranks asked for (-rank) is in %s", command->path);
         replay_close(*replay);
         rt_run_close(*run);
         return TOOL_FAILURE;
     }
-    message_error(command->command, "%s", e.text);
+    tool_error(command->command, "%s", e.text);
     rt_run_close(*run);
     return TOOL_FAILURE;
 }

@@ -70,9 +70,8 @@ static bool span_is_there(const struct check *c, const struct rt_run *run)
     char span[48];
     if (!c->windows.given || c->in_span > 0 || c->violations > 0)
         return true;
-    message_error("check",
-                  "%s of -window is not in %s; `regtrace report --all` lists those that are",
-                  window_span_text(span, &c->windows), rt_run_dir(run));
+    tool_error("check", "%s of -window is not in %s; `regtrace report --all` lists those that are",
+               window_span_text(span, &c->windows), rt_run_dir(run));
     return false;
 }
 
@@ -118,9 +117,9 @@ static int take_option(void *options, const struct arguments *a)
         return TOOL_OK;
     }
     if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
-        message_error("check", "-window: %s", e.text);
+        tool_error("check", "-window: %s", e.text);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
-        message_error("check", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+        tool_error("check", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else
         return TOOL_OK;
     return TOOL_USAGE;

@@ -108,12 +108,12 @@ static void print_failures(const struct ctl_options *o, const struct ctl_target 
     }
     if (used >= sizeof list) /* the list is cut, but the lines above name all ranks */
         *strrchr(list, ',') = '\0';
-    message_error("ctl", "%zu of %zu processes did not %s (rank %s)%s", failed, count,
-                  o->question.verb, list,
-                  strcmp(o->question.verb, "status") == 0 ? ""
-                  : strcmp(o->question.verb, "fire") == 0
-                      ? "; `open` or `close` brings all of them into the same state"
-                      : "; it does no harm to ask again");
+    tool_error("ctl", "%zu of %zu processes did not %s (rank %s)%s", failed, count,
+               o->question.verb, list,
+               strcmp(o->question.verb, "status") == 0 ? ""
+               : strcmp(o->question.verb, "fire") == 0
+                   ? "; `open` or `close` brings all of them into the same state"
+                   : "; it does no harm to ask again");
 }
 
 /* Returns how many ranks the request did not reach, after a message that names them. */
@@ -123,12 +123,11 @@ static size_t print_absent(const struct ctl_options *o, const struct ctl_target 
     int32_t size;
     size_t absent = ctl_absent_ranks(list, &size, o->dir, &o->ranks, t, count);
     if (absent > 0)
-        message_error("ctl",
-                      "rank %s of %" PRId32
-                      " ranks was not asked: nobody listens there. It has not "
-                      "begun to record, so ask again; or it is not traced, so name the others by "
-                      "-rank",
-                      list, size);
+        tool_error("ctl",
+                   "rank %s of %" PRId32 " ranks was not asked: nobody listens there. It has not "
+                   "begun to record, so ask again; or it is not traced, so name the others by "
+                   "-rank",
+                   list, size);
     return absent;
 }
 
@@ -138,8 +137,8 @@ static int print_answers(const struct ctl_options *o, const struct ctl_target *t
     for (size_t i = 0; i < count; i++) {
         good += t[i].ok;
         if (!t[i].answered)
-            message_error("ctl", "rank %d pid %u on %s: %s", t[i].rank, t[i].pid, t[i].host,
-                          t[i].answer);
+            tool_error("ctl", "rank %d pid %u on %s: %s", t[i].rank, t[i].pid, t[i].host,
+                       t[i].answer);
         else if (o->json)
             (void)printf("%s\n", t[i].answer);
         else
@@ -162,16 +161,16 @@ static int take_option(struct ctl_options *o, const struct arguments *a)
     if (strcmp(name, "rank") == 0) {
         if (rank_list_parse(&o->ranks, a->value, &e) == 0)
             return TOOL_OK;
-        message_error("ctl", "-rank: %s", e.text);
+        tool_error("ctl", "-rank: %s", e.text);
     } else if (strcmp(name, "tid") == 0) {
         o->question.has_tid = true;
         if (argument_number(a->value, 0, INT32_MAX, &o->question.tid) == 0)
             return TOOL_OK;
-        message_error("ctl", "-tid is \"%s\": the number of a thread is legal, from 0", a->value);
+        tool_error("ctl", "-tid is \"%s\": the number of a thread is legal, from 0", a->value);
     } else {
         if (argument_number(a->value, 1, 3600, &o->question.wait_s) == 0)
             return TOOL_OK;
-        message_error("ctl", "-wait is \"%s\": seconds from 1 to 3600 are legal", a->value);
+        tool_error("ctl", "-wait is \"%s\": seconds from 1 to 3600 are legal", a->value);
     }
     return TOOL_USAGE;
 }
@@ -190,24 +189,24 @@ static int read_options(struct ctl_options *o, int argc, char **argv)
         else if (kind == ARGUMENT_WORD && o->question.verb == NULL)
             o->question.verb = a.value;
         else if (kind == ARGUMENT_WORD) {
-            message_error("ctl",
-                          "\"%s\" is one word too many: regtrace ctl DIR fire|open|close|status",
-                          a.value);
+            tool_error("ctl",
+                       "\"%s\" is one word too many: regtrace ctl DIR fire|open|close|status",
+                       a.value);
             return TOOL_USAGE;
         }
     }
     if (o->dir == NULL || o->question.verb == NULL) {
-        message_error("ctl", "%s: regtrace ctl DIR fire|open|close|status",
-                      o->dir == NULL ? "no folder is named" : "what is to be done");
+        tool_error("ctl", "%s: regtrace ctl DIR fire|open|close|status",
+                   o->dir == NULL ? "no folder is named" : "what is to be done");
         return TOOL_USAGE;
     }
     if (!ctl_verb_is_legal(o->question.verb)) {
-        message_error("ctl", "\"%s\" is no request; legal are fire, open, close and status",
-                      o->question.verb);
+        tool_error("ctl", "\"%s\" is no request; legal are fire, open, close and status",
+                   o->question.verb);
         return TOOL_USAGE;
     }
     if (o->question.has_tid && strcmp(o->question.verb, "status") == 0) {
-        message_error("ctl", "-tid goes with fire, open and close, not with status");
+        tool_error("ctl", "-tid goes with fire, open and close, not with status");
         return TOOL_USAGE;
     }
     return -1;
@@ -262,11 +261,11 @@ static int ctl_main(int argc, char **argv)
         return code;
     int rc = find_targets(&o, &targets, &count);
     if (rc != 0 && rc != -ENOENT) {
-        message_error("ctl", "%s/ctl: %s", o.dir, strerror(-rc));
+        tool_error("ctl", "%s/ctl: %s", o.dir, strerror(-rc));
         code = TOOL_FAILURE;
     } else if (count == 0) {
         bool there = access(o.dir, F_OK) == 0;
-        message_error(
+        tool_error(
             "ctl",
             there ? "no traced process of %s listens%s: it has ended, or has not begun to record"
                   : "%s: no such folder%s",

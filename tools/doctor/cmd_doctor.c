@@ -173,7 +173,7 @@ static int doctor_main(int argc, char **argv)
         else if (program == NULL)
             program = a.value;
         else {
-            message_error("doctor", "one program at a time; \"%s\" is a second one", a.value);
+            tool_error("doctor", "one program at a time; \"%s\" is a second one", a.value);
             return TOOL_USAGE;
         }
     }

@@ -43,12 +43,12 @@ static int parse_seconds(const char *text, int64_t *ns)
 static int take_format(struct export_options *o, const struct export_format *f, const char *value)
 {
     if (o->format != NULL) {
-        message_error("export", "one format at a time: -%s and -%s", o->format->option, f->option);
+        tool_error("export", "one format at a time: -%s and -%s", o->format->option, f->option);
         return TOOL_USAGE;
     }
     if (value[0] == '\0') {
-        message_error("export", "-%s is empty: the name of a new %s is legal", f->option,
-                      f->folder ? "folder" : "file");
+        tool_error("export", "-%s is empty: the name of a new %s is legal", f->option,
+                   f->folder ? "folder" : "file");
         return TOOL_USAGE;
     }
     o->format = f;
@@ -65,18 +65,18 @@ static int take_option(void *options, const struct arguments *a)
         if (strcmp(name, formats[i]->option) == 0)
             return take_format(o, formats[i], a->value);
     if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
-        message_error("export", "-rank: %s", e.text);
+        tool_error("export", "-rank: %s", e.text);
     else if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
-        message_error("export", "-window: %s", e.text);
+        tool_error("export", "-window: %s", e.text);
     else if ((strcmp(name, "from") == 0 && parse_seconds(a->value, &o->from_ns) != 0) ||
              (strcmp(name, "to") == 0 && parse_seconds(a->value, &o->to_ns) != 0))
-        message_error("export",
-                      "-%s is \"%s\": seconds since the run began are legal, for example 1.25",
-                      name, a->value);
+        tool_error("export",
+                   "-%s is \"%s\": seconds since the run began are legal, for example 1.25", name,
+                   a->value);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
-        message_error("export", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+        tool_error("export", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else if (strcmp(name, "messages") == 0 && !messages_choose(a->value))
-        message_error("export", "-messages is \"%s\": likely, sure and none are legal", a->value);
+        tool_error("export", "-messages is \"%s\": likely, sure and none are legal", a->value);
     else {
         o->force |= strcmp(name, "force") == 0;
         return TOOL_OK;
@@ -87,13 +87,12 @@ static int take_option(void *options, const struct arguments *a)
 static bool options_are_right(const struct export_options *o)
 {
     if (o->format == NULL)
-        message_error("export",
-                      "no format is named: -chrome FILE, -otf2 OUT, -ovni OUT or -csv FILE");
+        tool_error("export", "no format is named: -chrome FILE, -otf2 OUT, -ovni OUT or -csv FILE");
     else if (strcmp(o->out, "-") == 0 && o->format != &export_csv)
-        message_error("export", "-%s cannot write to standard output: name a %s", o->format->option,
-                      o->format->folder ? "folder" : "file");
+        tool_error("export", "-%s cannot write to standard output: name a %s", o->format->option,
+                   o->format->folder ? "folder" : "file");
     else if (o->from_ns > o->to_ns)
-        message_error("export", "-from lies after -to: nothing is between them");
+        tool_error("export", "-from lies after -to: nothing is between them");
     else
         return true;
     return false;
@@ -106,20 +105,20 @@ static void say_what_differs(const struct export_tally *t, bool shows_spans)
     if (!shows_spans)
         return;
     if (t->unfinished != 0)
-        message_warning("export",
-                        "%" PRIu64 " windows, regions and calls have no end (a thread that was "
-                        "still there when its process ended, was killed or runs still, handlers "
-                        "left by a jump, dropped events): each is ended where it was over at the "
-                        "latest",
-                        t->unfinished);
+        tool_warning("export",
+                     "%" PRIu64 " windows, regions and calls have no end (a thread that was "
+                     "still there when its process ended, was killed or runs still, handlers "
+                     "left by a jump, dropped events): each is ended where it was over at the "
+                     "latest",
+                     t->unfinished);
     if (t->unbegun != 0)
-        message_warning("export", "%" PRIu64 " ends have no beginning (dropped events): left out",
-                        t->unbegun);
+        tool_warning("export", "%" PRIu64 " ends have no beginning (dropped events): left out",
+                     t->unbegun);
     if (t->crossing != 0)
-        message_warning("export",
-                        "%" PRIu64 " times a region or call went on beyond one that it had begun "
-                        "in: it is in two pieces",
-                        t->crossing);
+        tool_warning("export",
+                     "%" PRIu64 " times a region or call went on beyond one that it had begun "
+                     "in: it is in two pieces",
+                     t->crossing);
 }
 
 /* Reports in one line, by reason, the sends and receives without a partner; also likely messages
@@ -141,19 +140,19 @@ static void say_unmatched(const struct export_messages *m)
     for (size_t i = 0; i < m->count; i++)
         likely += m->all[i].likely;
     if (likely != 0)
-        message_warning("export",
-                        "%zu of %zu messages are likely ones, in windows, not sure "
-                        "(-messages sure leaves them out)",
-                        likely, m->count);
+        tool_warning("export",
+                     "%zu of %zu messages are likely ones, in windows, not sure "
+                     "(-messages sure leaves them out)",
+                     likely, m->count);
     if (n != 0)
-        message_warning("export",
-                        "%" PRIu64 " sends and %" PRIu64 " receives of these ranks, in all their "
-                        "windows, have no partner: %s",
-                        sends, receives, why);
+        tool_warning("export",
+                     "%" PRIu64 " sends and %" PRIu64 " receives of these ranks, in all their "
+                     "windows, have no partner: %s",
+                     sends, receives, why);
     if (m->alone != 0)
-        message_warning("export",
-                        "%" PRIu64 " messages are left out: one end alone is in the selection",
-                        m->alone);
+        tool_warning("export",
+                     "%" PRIu64 " messages are left out: one end alone is in the selection",
+                     m->alone);
 }
 
 /* Opens the place to write to. With several processes, the first one makes the place; the others
@@ -216,13 +215,13 @@ static int export_to(struct export *x, const struct export_options *o)
     if (parts_is_first())
         rc = output_end(&out, rc, &x->e);
     if (rc != 0) {
-        message_error("export", "%s", x->e.text);
+        tool_error("export", "%s", x->e.text);
         return TOOL_FAILURE;
     }
     say_what_differs(&x->tally, o->format->enter != NULL);
     say_unmatched(&x->messages);
     if (x->tally.events == 0)
-        message_warning("export", "no event of %s is in the selection", o->path);
+        tool_warning("export", "no event of %s is in the selection", o->path);
     return x->tally.files_left_out != 0 ? TOOL_FAILURE : TOOL_OK;
 }
 
@@ -230,7 +229,7 @@ static int export_to(struct export *x, const struct export_options *o)
 static int read_part(struct export *x, const struct export_options *o, const struct rt_run *run)
 {
     if (streams_open(&x->streams, run, &o->ranks, NULL, &x->e) != 0) {
-        message_error("export", "%s", x->e.text);
+        tool_error("export", "%s", x->e.text);
         return TOOL_FAILURE;
     }
     streams_close(x->streams);
@@ -246,7 +245,7 @@ static bool meet(const struct export_options *o, const struct rt_run *run)
     output_catch_signals();
     if (parts_count() == 1 || parts_meet(name, &e) == 0)
         return true;
-    message_error("export", "%s", e.text);
+    tool_error("export", "%s", e.text);
     return false;
 }
 
@@ -259,10 +258,10 @@ static int export_run(const struct export_options *o, const struct rt_run *run)
     if (!parts_is_first() && !o->format->shares_text && !o->format->shares_files)
         return read_part(&x, o, run);
     if (export_open(&x, run, o) != 0) {
-        message_error("export", "%s", x.e.text);
+        tool_error("export", "%s", x.e.text);
         code = TOOL_FAILURE;
     } else if (x.count == 0 && x.tally.files_left_out == 0) {
-        message_error("export", "none of the ranks asked for (-rank) is in %s", o->path);
+        tool_error("export", "none of the ranks asked for (-rank) is in %s", o->path);
         code = TOOL_FAILURE;
     } else if (x.count == 0) {
         code = TOOL_FAILURE;
@@ -297,7 +296,7 @@ static int export_main(int argc, char **argv)
     if (!options_are_right(&o))
         return parts_end(TOOL_USAGE);
     if (o.format == &export_otf2 && export_otf2_lack() != NULL) {
-        message_error("export", "%s", export_otf2_lack());
+        tool_error("export", "%s", export_otf2_lack());
         return parts_end(TOOL_FAILURE);
     }
     struct rt_run *run = tool_open_run("export", o.path, o.wait);

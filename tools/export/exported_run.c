@@ -24,7 +24,7 @@ void export_fail(struct export *x, int rc, const char *fmt, ...)
 static void leave_out(void *context, const char *file, const char *why)
 {
     struct export *x = context;
-    message_error("export", "%s: %s", file, why);
+    tool_error("export", "%s: %s", file, why);
     x->tally.files_left_out++;
 }
 

@@ -293,14 +293,14 @@ static void *begin(struct export *x, const char *path)
 static void say_left_out(const struct otf2 *o)
 {
     if (o->other_comms != 0)
-        message_warning("export",
-                        "%" PRIu64 " collective calls are regions alone: their communicators have "
-                        "two groups, are not known on all ranks, or not all of their ranks are "
-                        "exported",
-                        o->other_comms);
+        tool_warning("export",
+                     "%" PRIu64 " collective calls are regions alone: their communicators have "
+                     "two groups, are not known on all ranks, or not all of their ranks are "
+                     "exported",
+                     o->other_comms);
     if (o->left_out != 0)
-        message_warning("export", "%" PRIu64 " samples are left out: -chrome and -csv have them",
-                        o->left_out);
+        tool_warning("export", "%" PRIu64 " samples are left out: -chrome and -csv have them",
+                     o->left_out);
 }
 
 static void close_events(struct otf2 *o)

@@ -255,23 +255,21 @@ static void *begin(struct export *x, const char *path)
 static void say_left_out(const struct ovni *o)
 {
     if (o->no_function != 0)
-        message_warning("export",
-                        "%" PRIu64 " calls of MPI functions that ovni does not have are left out",
-                        o->no_function);
+        tool_warning("export",
+                     "%" PRIu64 " calls of MPI functions that ovni does not have are left out",
+                     o->no_function);
     if (o->too_deep != 0)
-        message_warning("export",
-                        "%" PRIu64
-                        " calls or regions are left out: they lie within 512 others, and "
-                        "ovni's stacks hold no more",
-                        o->too_deep);
+        tool_warning("export",
+                     "%" PRIu64 " calls or regions are left out: they lie within 512 others, and "
+                     "ovni's stacks hold no more",
+                     o->too_deep);
     if (o->no_type != 0)
-        message_warning("export",
-                        "%" PRIu64 " marks are left out: ovni has 100 types of them at most",
-                        o->no_type);
+        tool_warning("export", "%" PRIu64 " marks are left out: ovni has 100 types of them at most",
+                     o->no_type);
     if (o->zeros != 0)
-        message_warning("export",
-                        "%" PRIu64 " counts and marks are left out: they are 0, which ovni forbids",
-                        o->zeros);
+        tool_warning("export",
+                     "%" PRIu64 " counts and marks are left out: they are 0, which ovni forbids",
+                     o->zeros);
 }
 
 static void finish(void *state)

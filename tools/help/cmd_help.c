@@ -11,9 +11,9 @@ static int print_option(const struct command *c, const char *values, const char 
                                               : help_print_takes(stdout, c, takes));
     if (found)
         return output_finish("help", TOOL_OK);
-    message_error("help", "no option %s of %s (regtrace help --values -pmu run, for example)",
-                  values != NULL ? values : takes,
-                  c != NULL ? c->name : "a subcommand, which is not named");
+    tool_error("help", "no option %s of %s (regtrace help --values -pmu run, for example)",
+               values != NULL ? values : takes,
+               c != NULL ? c->name : "a subcommand, which is not named");
     return TOOL_USAGE;
 }
 
@@ -37,8 +37,7 @@ static int help_main(int argc, char **argv)
         }
         c = command_find(a.value);
         if (c == NULL) {
-            message_error("help", "there is no subcommand \"%s\" (regtrace help lists all)",
-                          a.value);
+            tool_error("help", "there is no subcommand \"%s\" (regtrace help lists all)", a.value);
             return TOOL_USAGE;
         }
     }
@@ -84,7 +83,7 @@ static int version_main(int argc, char **argv)
     struct arguments a = {.command = &command_version, .count = argc, .words = argv, .next = 1};
     enum argument_kind kind = arguments_next(&a);
     if (kind == ARGUMENT_WORD)
-        message_error("version", "takes no argument, but was given \"%s\"", a.value);
+        tool_error("version", "takes no argument, but was given \"%s\"", a.value);
     if (kind != ARGUMENT_END)
         return kind == ARGUMENT_DONE ? TOOL_OK : TOOL_USAGE;
     printf("regtrace %s\n", tool_version());

@@ -13,14 +13,14 @@
 static int wrong_word(const struct skel_options *o, const char *word)
 {
     if (o->action == SKEL_NONE)
-        message_error(
+        tool_error(
             "skel",
             "\"%s\" is no action: skel analyze PROGRAM, skel source PROGRAM, skel replay DIR or "
             "skel stats DIR",
             word);
     else
-        message_error("skel", "one %s at a time: %s and %s were given",
-                      o->action >= SKEL_REPLAY ? "run" : "program or library", o->path, word);
+        tool_error("skel", "one %s at a time: %s and %s were given",
+                   o->action >= SKEL_REPLAY ? "run" : "program or library", o->path, word);
     return TOOL_USAGE;
 }
 
@@ -72,14 +72,13 @@ bool skel_program(char program[PATH_MAX])
     char library[PATH_MAX];
     struct rt_error e = {{0}};
     if (installed_library(library, &e) != 0) {
-        message_error("skel", "%s", e.text);
+        tool_error("skel", "%s", e.text);
         return false;
     }
     bool there = beside_library(library, "regtrace-skel", program);
     if (!there)
-        message_error("skel",
-                      "regtrace-skel is not installed beside libregtrace.so: it is built on "
-                      "x86-64, where the disassembler Zydis is there");
+        tool_error("skel", "regtrace-skel is not installed beside libregtrace.so: it is built on "
+                           "x86-64, where the disassembler Zydis is there");
     return there;
 }
 
@@ -107,7 +106,7 @@ static int analyze(const struct skel_options *o)
     words[n++] = "--";
     words[n] = image;
     (void)execv(program, (char *const *)words);
-    message_error("skel", "%s cannot be run: %s", program, strerror(errno));
+    tool_error("skel", "%s cannot be run: %s", program, strerror(errno));
     return TOOL_FAILURE;
 }
 
@@ -120,7 +119,7 @@ static int skel_main(int argc, char **argv)
     if (!take_arguments(&o, &a, &code))
         return code;
     if (o.path == NULL) {
-        message_error(
+        tool_error(
             "skel",
             "%s: regtrace skel analyze PROGRAM, regtrace skel source PROGRAM, regtrace skel replay "
             "DIR, or regtrace skel stats DIR",

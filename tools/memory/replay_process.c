@@ -120,8 +120,8 @@ bool skel_player_start(struct skel_player *p, const struct skel_play *how)
     if (p->pid == 0)
         become(&c, &b, how->out);
     if (p->pid < 0) {
-        message_error("skel", "no process can be made for %s: %s", how->recording->path,
-                      strerror(errno));
+        tool_error("skel", "no process can be made for %s: %s", how->recording->path,
+                   strerror(errno));
         if (made)
             close_some((const int *)&b, 6);
         return false;
@@ -205,8 +205,8 @@ int skel_player_wait(struct skel_player *p, struct skel_recording *r)
     r->had_some = true;
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    message_error("skel", "regtrace-skel was ended by signal %d (%s) at %s", WTERMSIG(status),
-                  strsignal(WTERMSIG(status)), r->path);
+    tool_error("skel", "regtrace-skel was ended by signal %d (%s) at %s", WTERMSIG(status),
+               strsignal(WTERMSIG(status)), r->path);
     return ACCESSES_FAILED;
 }
 

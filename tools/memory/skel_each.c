@@ -73,7 +73,7 @@ int skel_each(struct skel_folder *f, const struct skel_use *u)
 {
     struct each *e = calloc(1, sizeof *e);
     if (e == NULL) {
-        message_error("skel", "there is no memory left");
+        tool_error("skel", "there is no memory left");
         return ACCESSES_FAILED;
     }
     e->folder = f;

@@ -14,7 +14,7 @@
 
 static int failed(const char *what, const char *path)
 {
-    message_error("skel", "%s %s: %s", what, path, strerror(errno));
+    tool_error("skel", "%s %s: %s", what, path, strerror(errno));
     return TOOL_FAILURE;
 }
 
@@ -127,7 +127,7 @@ static int add(struct skel_folder *f, const char *name, bool grows)
         return TOOL_OK;
     bool good = read_head(r.path, &r.head);
     if (!good && !grows)
-        message_error("skel", "%s is no recording of memory accesses, or damaged", r.path);
+        tool_error("skel", "%s is no recording of memory accesses, or damaged", r.path);
     if (!good)
         return grows ? TOOL_OK : TOOL_FAILURE;
     /* The thread stores its rank in the head before its first segment. The first read may have seen
@@ -184,18 +184,18 @@ int skel_folder_lacks(const struct skel_folder *f)
     struct stat st;
     char span[48];
     if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, R_OK | X_OK) != 0)
-        message_error("skel",
-                      "%s has no memory accesses: it is the folder of no run, or of one without "
-                      "-memory (regtrace run -memory REGEX PROGRAM) or with one that names no "
-                      "function there is",
-                      f->options->path);
+        tool_error("skel",
+                   "%s has no memory accesses: it is the folder of no run, or of one without "
+                   "-memory (regtrace run -memory REGEX PROGRAM) or with one that names no "
+                   "function there is",
+                   f->options->path);
     else if (f->count > 0)
-        message_error("skel",
-                      "nothing was recorded in %s of these ranks and threads in %s (regtrace skel "
-                      "replay -format count %s names what was)",
-                      f->folder, window_span_text(span, &f->options->windows), f->options->path);
+        tool_error("skel",
+                   "nothing was recorded in %s of these ranks and threads in %s (regtrace skel "
+                   "replay -format count %s names what was)",
+                   f->folder, window_span_text(span, &f->options->windows), f->options->path);
     else
-        message_error("skel", "nothing was recorded in %s of these ranks and threads", f->folder);
+        tool_error("skel", "nothing was recorded in %s of these ranks and threads", f->folder);
     return TOOL_FAILURE;
 }
 

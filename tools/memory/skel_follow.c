@@ -85,7 +85,7 @@ static bool grow(struct follow *w)
     w->list = list != NULL ? list : w->list;
     w->polled = polled != NULL ? polled : w->polled;
     if (list == NULL || polled == NULL) {
-        message_error("skel", "there is no memory left");
+        tool_error("skel", "there is no memory left");
         note(w, ACCESSES_UNWRITTEN);
         return false;
     }

@@ -38,7 +38,7 @@ static bool unwritten(struct hdf5 *h, const struct rt_error *e)
 {
     (void)pthread_mutex_lock(&h->lock);
     if (!h->unwritten)
-        message_error("skel", "%s", e->text);
+        tool_error("skel", "%s", e->text);
     h->unwritten = true;
     (void)pthread_mutex_unlock(&h->lock);
     return false;
@@ -48,7 +48,7 @@ static bool unwritten(struct hdf5 *h, const struct rt_error *e)
 
 static bool no_memory(void)
 {
-    message_error("skel", "there is no memory left");
+    tool_error("skel", "there is no memory left");
     return false;
 }
 
@@ -284,19 +284,19 @@ int skel_hdf5(struct skel_folder *f)
     struct rt_error e = {{0}};
     int rc = output_begin(&o, f->options->output, &kind, f->options->force, &e);
     if (rc != 0) {
-        message_error("skel", "%s", e.text);
+        tool_error("skel", "%s", e.text);
         return TOOL_FAILURE;
     }
     (void)pthread_mutex_init(&h.lock, NULL);
     bool written = write_file(&h, o.working);
     rc = output_end(&o, written ? 0 : -EIO, &e);
     if (rc != 0 && written)
-        message_error("skel", "%s", e.text);
+        tool_error("skel", "%s", e.text);
     else if (!written && !h.unwritten)
-        message_error("skel",
-                      "%s is not made; -rank, -thread and -window leave out what cannot be "
-                      "replayed",
-                      f->options->output);
+        tool_error("skel",
+                   "%s is not made; -rank, -thread and -window leave out what cannot be "
+                   "replayed",
+                   f->options->output);
     (void)pthread_mutex_destroy(&h.lock);
     return rc == 0 ? output_finish("skel", TOOL_OK) : TOOL_FAILURE;
 }

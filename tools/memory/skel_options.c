@@ -178,7 +178,7 @@ int skel_take_option(struct skel_options *o, const struct arguments *a)
             break;
         return TOOL_OK;
     }
-    message_error("skel", "%s", e.text);
+    tool_error("skel", "%s", e.text);
     return TOOL_USAGE;
 }
 
@@ -191,8 +191,8 @@ static int not_for(unsigned k, enum skel_action action)
             (void)snprintf(where + n, sizeof where - n, "%sskel %s", n != 0 ? " and " : "",
                            skel_actions[other]);
         }
-    message_error("skel", "-%s is not for skel %s: it is for %s", options[k].name,
-                  skel_actions[action], where);
+    tool_error("skel", "-%s is not for skel %s: it is for %s", options[k].name,
+               skel_actions[action], where);
     return TOOL_USAGE;
 }
 
@@ -237,7 +237,7 @@ int skel_check_options(const struct skel_options *o)
         if ((o->given >> k & 1) != 0 && (options[k].actions >> o->action & 1) == 0)
             return not_for(k, o->action);
     if (contradiction(o) != NULL) {
-        message_error("skel", "%s", contradiction(o));
+        tool_error("skel", "%s", contradiction(o));
         return TOOL_USAGE;
     }
     return TOOL_OK;

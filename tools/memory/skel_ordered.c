@@ -46,7 +46,7 @@ int skel_put(const void *bytes, size_t n)
         return ACCESSES_DONE;
     if (rc == -EPIPE)
         return ACCESSES_UNREAD;
-    message_error("skel", "the output could not be written: %s", strerror(-rc));
+    tool_error("skel", "the output could not be written: %s", strerror(-rc));
     return ACCESSES_UNWRITTEN;
 }
 
@@ -93,8 +93,8 @@ static int put_kept(struct ordered *o, struct ordered_recording *p)
     for (uint64_t at = 0; at < p->spooled && status == ACCESSES_DONE;) {
         ssize_t n = pread(p->spool, o->piece, PIECE, (off_t)at);
         if (n <= 0) {
-            message_error("skel", "what was kept in %s cannot be read: %s",
-                          o->folder->builds.temporary, n < 0 ? strerror(errno) : "it is gone");
+            tool_error("skel", "what was kept in %s cannot be read: %s",
+                       o->folder->builds.temporary, n < 0 ? strerror(errno) : "it is gone");
             return ACCESSES_UNWRITTEN;
         }
         status = skel_put(o->piece, (size_t)n);
@@ -152,7 +152,7 @@ static int take(struct ordered *o, size_t i)
         return skel_put(o->piece, (size_t)n);
     if (keep(o, p, (size_t)n))
         return ACCESSES_DONE;
-    message_error("skel", "there is no memory left");
+    tool_error("skel", "there is no memory left");
     return ACCESSES_UNWRITTEN;
 }
 
@@ -217,7 +217,7 @@ int skel_ordered(struct skel_folder *f)
     struct ordered_recording *recordings = calloc(f->count, sizeof *recordings);
     int status = o != NULL && recordings != NULL ? ACCESSES_DONE : ACCESSES_FAILED;
     if (status != ACCESSES_DONE) {
-        message_error("skel", "there is no memory left");
+        tool_error("skel", "there is no memory left");
     } else {
         o->folder = f;
         o->recordings = recordings;

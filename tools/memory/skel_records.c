@@ -27,7 +27,7 @@ static bool take_other(struct skel_records *r, const struct accesses_record *rec
         r->inside = false;
         return r->use->end(r->context, record->address, record->bytes);
     }
-    message_error("skel", "the accesses of %s are not as they should be", r->recording->path);
+    tool_error("skel", "the accesses of %s are not as they should be", r->recording->path);
     return false;
 }
 
@@ -37,7 +37,7 @@ static bool take_records(struct skel_records *r, const struct accesses_record *l
         for (n = 0; i + n < count && is_access(&list[i + n]); n++)
             continue;
         if (n > 0 && !r->inside) {
-            message_error("skel", "the accesses of %s belong to nothing", r->recording->path);
+            tool_error("skel", "the accesses of %s belong to nothing", r->recording->path);
             return false;
         }
         r->rows += n;
@@ -57,7 +57,7 @@ static bool take_all(struct skel_records *r)
     char *room = malloc(most);
     bool good = room != NULL;
     if (!good)
-        message_error("skel", "there is no memory left");
+        tool_error("skel", "there is no memory left");
     while (good) {
         ssize_t n = read(r->in, room + have, most - have);
         if (n < 0 && errno == EINTR)
@@ -93,7 +93,7 @@ bool skel_records_start(struct skel_records *r, struct skel_player *p)
     if (r->started)
         p->out = -1;
     else
-        message_error("skel", "no thread can be made");
+        tool_error("skel", "no thread can be made");
     return r->started;
 }
 

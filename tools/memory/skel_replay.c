@@ -16,8 +16,8 @@ static int begin_binary(void)
         .address = ACCESSES_VERSION, .bytes = sizeof head, .kind = ACCESSES_HEAD};
     memcpy(&head.pc, ACCESSES_MAGIC, sizeof head.pc);
     if (isatty(STDOUT_FILENO) == 1) {
-        message_error("skel", "-format binary is for programs: redirect it to a file, or to a "
-                              "simulator by a pipe");
+        tool_error("skel", "-format binary is for programs: redirect it to a file, or to a "
+                           "simulator by a pipe");
         return ACCESSES_FAILED;
     }
     return skel_put(&head, sizeof head);

@@ -34,7 +34,7 @@ static int write_prv(const struct replay_command *command, struct event_replay *
     if (first)
         rc = output_end(&o, rc, &e);
     if (rc != 0) {
-        message_error("prv", "%s", e.text);
+        tool_error("prv", "%s", e.text);
         return TOOL_FAILURE;
     }
     (void)printf("%s: thread.prv and cpu.prv, %" PRIu64 " lines of %" PRIu64 " events, %" PRIu64
@@ -51,9 +51,9 @@ static int write_prv(const struct replay_command *command, struct event_replay *
                          unmatched_text((enum unmatched_reason)i));
     if (found.replay.wrong == 0)
         return TOOL_OK;
-    message_warning(command->command,
-                    "%" PRIu64 " events could not be right; what they leave unknown is marked",
-                    found.replay.wrong);
+    tool_warning(command->command,
+                 "%" PRIu64 " events could not be right; what they leave unknown is marked",
+                 found.replay.wrong);
     return TOOL_FAILURE;
 }
 

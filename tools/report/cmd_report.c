@@ -30,19 +30,19 @@ static int take_option(struct report_options *o, const struct arguments *a)
     else if (strcmp(name, "hot") == 0)
         o->hot = true;
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
-        message_error("report", "-rank: %s", e.text);
+        tool_error("report", "-rank: %s", e.text);
     else if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
-        message_error("report", "-window: %s", e.text);
+        tool_error("report", "-window: %s", e.text);
     else if (strcmp(name, "total") == 0 && a->value[0] == '\0')
-        message_error("report", "-total is empty: the folder of a run is legal");
+        tool_error("report", "-total is empty: the folder of a run is legal");
     else if (strcmp(name, "total") == 0)
         o->whole = a->value;
     else if (strcmp(name, "top") == 0 && argument_number(a->value, 0, 1000000, &o->top) != 0)
-        message_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
+        tool_error("report", "-top is \"%s\": a whole number is legal, 0 for all", a->value);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
-        message_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+        tool_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else if (strcmp(name, "messages") == 0 && !messages_choose(a->value))
-        message_error("report", "-messages is \"%s\": likely, sure and none are legal", a->value);
+        tool_error("report", "-messages is \"%s\": likely, sure and none are legal", a->value);
     else
         return TOOL_OK;
     return a->option->value == NULL || o->whole == a->value ? TOOL_OK : TOOL_USAGE;
@@ -59,8 +59,8 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
         if (kind == ARGUMENT_OPTION && (*code = take_option(o, &a)) != TOOL_OK)
             return 1;
         if (kind == ARGUMENT_WORD && o->paths == MOST_FOLDERS) {
-            message_error("report", "%d folders at once are enough; \"%s\" is one more",
-                          MOST_FOLDERS, a.value);
+            tool_error("report", "%d folders at once are enough; \"%s\" is one more", MOST_FOLDERS,
+                       a.value);
             return 1;
         }
         if (kind == ARGUMENT_WORD)
@@ -68,10 +68,10 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
     }
     *code = TOOL_USAGE;
     if (o->paths == 0)
-        message_error("report", "no folder is named: regtrace report DIR");
+        tool_error("report", "no folder is named: regtrace report DIR");
     else if (o->json && o->paths > 1)
-        message_error("report", "--json takes one folder at a time; \"%s\" is a second one",
-                      o->path[1]);
+        tool_error("report", "--json takes one folder at a time; \"%s\" is a second one",
+                   o->path[1]);
     return o->paths == 0 || (o->json && o->paths > 1);
 }
 
@@ -84,17 +84,16 @@ static int read_whole(const struct report_options *o, struct report *whole)
     struct rt_run *run = tool_open_run("report", o->whole, o->wait);
     int rc = run == NULL ? TOOL_FAILURE : TOOL_OK;
     if (rc == TOOL_OK && report_collect(whole, run, &every, &all, &e) != 0) {
-        message_error("report", "-total: %s", e.text);
+        tool_error("report", "-total: %s", e.text);
         rc = TOOL_FAILURE;
     }
     if (rc == TOOL_OK && whole->failed == whole->rank_count) {
-        message_error("report", "-total: %s", whole->ranks[0].error);
+        tool_error("report", "-total: %s", whole->ranks[0].error);
         rc = TOOL_FAILURE;
     }
     for (size_t i = 0; i < whole->rank_count && rc == TOOL_OK; i++)
         if (whole->ranks[i].error != NULL)
-            message_warning("report", "-total: %s: %s", whole->ranks[i].file,
-                            whole->ranks[i].error);
+            tool_warning("report", "-total: %s: %s", whole->ranks[i].file, whole->ranks[i].error);
     rt_run_close(run);
     return rc;
 }
@@ -106,10 +105,10 @@ static void print_one(const struct report_options *o, const struct report *r,
     const struct report_estimate *e =
         report_estimate(r, o->whole != NULL ? whole : NULL, &estimate) ? &estimate : NULL;
     if (o->whole != NULL && e == NULL)
-        message_warning("report",
-                        "-total has no use: no window of %s stands for a whole run "
-                        "(uniform, or a regions file)",
-                        r->dir);
+        tool_warning("report",
+                     "-total has no use: no window of %s stands for a whole run "
+                     "(uniform, or a regions file)",
+                     r->dir);
     if (o->json)
         report_print_json(stdout, r, e);
     else if (r->failed < r->rank_count)
@@ -130,7 +129,7 @@ static int report_one(const struct report_options *o, const char *path)
         return code;
     }
     if (report_collect(&r, run, &o->ranks, &o->windows, &e) != 0) {
-        message_error("report", "%s", e.text);
+        tool_error("report", "%s", e.text);
         code = TOOL_FAILURE;
     } else {
         report_collect_waits(&r, run, &o->ranks);
@@ -138,7 +137,7 @@ static int report_one(const struct report_options *o, const char *path)
     }
     for (size_t i = 0; i < r.rank_count; i++)
         if (r.ranks[i].error != NULL)
-            message_error("report", "%s: %s", r.ranks[i].file, r.ranks[i].error);
+            tool_error("report", "%s: %s", r.ranks[i].file, r.ranks[i].error);
     if (r.failed > 0)
         code = TOOL_FAILURE;
     report_free(&r);
@@ -157,7 +156,7 @@ static int hot_rank(struct hot *h, const struct report_options *o, const struct 
         rc = hot_collect(h, rank, &o->windows, &e);
     rt_rank_close(rank);
     if (rc != 0)
-        message_error("report", "%s: %s", rt_run_file(run, i), e.text);
+        tool_error("report", "%s: %s", rt_run_file(run, i), e.text);
     return rc;
 }
 
@@ -178,7 +177,7 @@ static int report_hot(const struct report_options *o, const char *path)
     }
     progress_end(&p);
     if (hot_resolve(&h) != 0) {
-        message_error("report", "out of memory");
+        tool_error("report", "out of memory");
         code = TOOL_FAILURE;
     } else if (o->json) {
         hot_print_json(stdout, &h);

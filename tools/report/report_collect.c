@@ -117,7 +117,7 @@ void *report_room(size_t count, size_t bytes, const char *what)
 {
     void *room = calloc(count, bytes);
     if (room == NULL)
-        message_warning("report", "no memory: %s are left out", what);
+        tool_warning("report", "no memory: %s are left out", what);
     return room;
 }
 

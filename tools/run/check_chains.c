@@ -13,7 +13,7 @@ static char *said[SAID_KEPT];
 static void print_warning(void *context, const char *text)
 {
     (void)context;
-    message_warning("run", "%s", text);
+    tool_warning("run", "%s", text);
     for (size_t i = 0; i < SAID_KEPT; i++)
         if (said[i] == NULL) {
             said[i] = strdup(text);

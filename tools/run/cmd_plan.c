@@ -60,18 +60,17 @@ static int take_option(void *options, const struct arguments *a)
     "instructions as a whole number, with K, M, G or T for thousands and so on, for example "
     if (strcmp(name, "windows") == 0 &&
         (argument_number(v, 1, MOST_WINDOWS, &o->plan.windows) != 0))
-        message_error("plan", "-windows is \"%s\": a number from 1 to %d is legal", v,
-                      MOST_WINDOWS);
+        tool_error("plan", "-windows is \"%s\": a number from 1 to %d is legal", v, MOST_WINDOWS);
     else if (strcmp(name, "length") == 0 && !instructions(v, 1, &o->plan.length))
-        message_error("plan", "-length is \"%s\": legal are " COUNT "10M", v);
+        tool_error("plan", "-length is \"%s\": legal are " COUNT "10M", v);
     else if (strcmp(name, "warmup") == 0 && !instructions(v, 0, &o->plan.warmup))
-        message_error("plan", "-warmup is \"%s\": legal are " COUNT "1M; 0 for none", v);
+        tool_error("plan", "-warmup is \"%s\": legal are " COUNT "1M; 0 for none", v);
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, v, &e) != 0)
-        message_error("plan", "-rank: %s", e.text);
+        tool_error("plan", "-rank: %s", e.text);
     else if (strcmp(name, "wait") == 0 && argument_number(v, 0, 86400, &o->wait) != 0)
-        message_error("plan", "-wait is \"%s\": seconds from 0 to 86400 are legal", v);
+        tool_error("plan", "-wait is \"%s\": seconds from 0 to 86400 are legal", v);
     else if (strcmp(name, "output") == 0 && v[0] == '\0')
-        message_error("plan", "-output is empty: the name of a new file is legal");
+        tool_error("plan", "-output is empty: the name of a new file is legal");
     else {
         o->out = strcmp(name, "output") == 0 ? v : o->out;
         return TOOL_OK;
@@ -97,7 +96,7 @@ static bool take_file(struct totals *t, const struct plan_options *o, const stru
     if (rc == 0 && wanted)
         t->count++;
     if (rc != 0)
-        message_error("plan", "%s: %s", rt_run_file(run, i), e.text);
+        tool_error("plan", "%s: %s", rt_run_file(run, i), e.text);
     rt_rank_close(rank);
     return rc == 0;
 }
@@ -109,7 +108,7 @@ static bool read_totals(struct totals *t, const struct plan_options *o, const st
     *t = (struct totals){.size = -1};
     t->ranks = calloc(rt_run_count(run) + 1, sizeof *t->ranks);
     if (t->ranks == NULL) {
-        message_error("plan", "no memory");
+        tool_error("plan", "no memory");
         return false;
     }
     progress_begin(&p, "reading totals");
@@ -119,7 +118,7 @@ static bool read_totals(struct totals *t, const struct plan_options *o, const st
     }
     progress_end(&p);
     if (good && t->count == 0)
-        message_error("plan", "none of the ranks asked for (-rank) is in %s", o->path);
+        tool_error("plan", "none of the ranks asked for (-rank) is in %s", o->path);
     return good && t->count > 0;
 }
 
@@ -131,10 +130,10 @@ static bool ranks_are_complete(const struct totals *t, const struct plan_options
     if (o->ranks.count > 0 || rt_run_is_one_file(run) || t->size <= 0 ||
         t->count >= (size_t)t->size)
         return true;
-    message_error("plan",
-                  "%s has totals of %zu of %" PRId32 " ranks; count again, or say for which ranks "
-                  "to plan (-rank)",
-                  rt_run_dir(run), t->count, t->size);
+    tool_error("plan",
+               "%s has totals of %zu of %" PRId32 " ranks; count again, or say for which ranks "
+               "to plan (-rank)",
+               rt_run_dir(run), t->count, t->size);
     return false;
 }
 
@@ -150,7 +149,7 @@ static bool chain_is_legal(const char *chains)
     ctl_builder_free(b);
     ctl_config_free(config);
     if (rc != 0)
-        message_error("plan", "the chains would be refused: %s", e.text);
+        tool_error("plan", "the chains would be refused: %s", e.text);
     return rc == 0;
 }
 
@@ -178,7 +177,7 @@ static char *make_chains(const struct plan_options *o, struct totals *t)
     FILE *out = open_memstream(&text, &bytes);
     bool good = out != NULL && plan_group(t->ranks, t->count, &groups, &count) == 0;
     if (!good)
-        message_error("plan", "no memory");
+        tool_error("plan", "no memory");
     for (size_t i = 0; i < count && good; i++) {
         bool all = count == 1 && o->ranks.count == 0;
         char *chain = plan_chain(&o->plan, t->ranks, &groups[i], all, &e);
@@ -186,7 +185,7 @@ static char *make_chains(const struct plan_options *o, struct totals *t)
         if (good)
             (void)fprintf(out, "%s\n", chain);
         else
-            message_error("plan", "%s", e.text);
+            tool_error("plan", "%s", e.text);
         free(chain);
     }
     good &= out != NULL && fclose(out) == 0 && chain_is_legal(text);
@@ -205,8 +204,8 @@ static bool write_file(const struct plan_options *o, const char *chains)
     int fd = open(o->out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (out == NULL) {
-        message_error("plan", "cannot write %s: %s; -output FILE names another", o->out,
-                      strerror(errno));
+        tool_error("plan", "cannot write %s: %s; -output FILE names another", o->out,
+                   strerror(errno));
         if (fd >= 0)
             (void)close(fd);
         return false;
@@ -217,7 +216,7 @@ static bool write_file(const struct plan_options *o, const char *chains)
                   o->plan.windows, o->plan.length, o->plan.warmup, o->path, chains);
     if (fclose(out) == 0)
         return true;
-    message_error("plan", "cannot write %s: %s", o->out, strerror(errno));
+    tool_error("plan", "cannot write %s: %s", o->out, strerror(errno));
     (void)unlink(o->out);
     return false;
 }
@@ -247,10 +246,9 @@ static int plan_main(int argc, char **argv)
     if (!arguments_one_folder(&a, take_option, &o, "--windows N --length L DIR", &o.path, &code))
         return code;
     if (o.plan.windows == 0)
-        message_error("plan", "-windows is missing: how many windows, for example -windows 50");
+        tool_error("plan", "-windows is missing: how many windows, for example -windows 50");
     else if (o.plan.length == 0)
-        message_error("plan",
-                      "-length is missing: instructions of a window, for example -length 10M");
+        tool_error("plan", "-length is missing: instructions of a window, for example -length 10M");
     if (o.plan.windows == 0 || o.plan.length == 0)
         return TOOL_USAGE;
     struct rt_run *run = tool_open_run("plan", o.path, o.wait);

@@ -62,12 +62,12 @@ static int set_row(struct run_command *r, bool *seen, const struct option_row *r
     if (value == NULL)
         value = "1";
     if (value[0] == '\0' && row->kind != OPTION_TEXT) {
-        message_error("run", "the option -%s has an empty value; legal is %s", row->option,
-                      row->values);
+        tool_error("run", "the option -%s has an empty value; legal is %s", row->option,
+                   row->values);
         return TOOL_USAGE;
     }
     if (option_check(row, value, &r->options.number[i], &e) != 0) {
-        message_error("run", "%s", e.text);
+        tool_error("run", "%s", e.text);
         return TOOL_USAGE;
     }
     char *text = NULL;
@@ -78,7 +78,7 @@ static int set_row(struct run_command *r, bool *seen, const struct option_row *r
         text = is_path(row, value) && value[0] != '\0' ? absolute_path(value) : strdup(value);
     }
     if (text == NULL || setenv(row->variable, text, 1) != 0) {
-        message_error("run", "no memory for the option -%s", row->option);
+        tool_error("run", "no memory for the option -%s", row->option);
         return TOOL_FAILURE;
     }
     seen[i] = true;
@@ -101,8 +101,8 @@ static bool makes_sense(const struct run_command *r, const bool *seen)
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (seen[rules[i].option] && r->options.text[rules[i].of][0] == '\0') {
-            message_error("run", "-%s has no effect without %s",
-                          option_table[rules[i].option].option, rules[i].needs);
+            tool_error("run", "-%s has no effect without %s", option_table[rules[i].option].option,
+                       rules[i].needs);
             return false;
         }
     return true;
@@ -115,7 +115,7 @@ static bool read_arguments(struct run_command *r, int argc, char **argv, int *co
     bool seen[OPTION_COUNT] = {false};
     struct arguments a = {.command = &command_run, .count = argc, .words = argv, .next = 1};
     if (options_read(&r->options, environ, &e, NULL, NULL) != 0) {
-        message_error("run", "%s", e.text);
+        tool_error("run", "%s", e.text);
         *code = TOOL_USAGE;
         return false;
     }
@@ -185,7 +185,7 @@ static int check_streams(const struct run_command *r, struct rt_error *e)
     uint64_t room = (uint64_t)v.f_bavail * v.f_frsize,
              need = r->options.number[OPT_buffer] * (ranks > 0 ? ranks : 1);
     if (room < need && speaks(r) && !r->quiet)
-        message_warning(
+        tool_warning(
             "run",
             "%s has %llu KiB free, the streams want %llu KiB: they will be smaller or missing; use "
             "-buffer or -shm, or give the container a larger /dev/shm",
@@ -221,10 +221,10 @@ static int make_folder(struct run_command *r, struct rt_error *e)
     r->taken_why = earlier ? "an earlier run's" : "not empty";
     r->folder_is_new = !existed || r->taken[0] != '\0';
     if (r->taken[0] != '\0' && !r->quiet)
-        message_warning("run",
-                        "%s is %s and is left as it is: this run goes to %s (remove %s, or name "
-                        "another folder with -o, to choose)",
-                        r->taken, r->taken_why, r->folder, earlier ? "the earlier one" : "it");
+        tool_warning("run",
+                     "%s is %s and is left as it is: this run goes to %s (remove %s, or name "
+                     "another folder with -o, to choose)",
+                     r->taken, r->taken_why, r->folder, earlier ? "the earlier one" : "it");
     if (setenv("REGTRACE_RUN", r->id.job, 1) != 0 || setenv("REGTRACE_DIR", r->folder, 1) != 0) {
         rt_error_set(e, "no memory for the environment");
         return -ENOMEM;
@@ -318,7 +318,7 @@ static int explain(struct run_command *r)
     struct rt_error e = {{0}};
     int rc = run_parse_chains(&r->options, true, false, &config, &e);
     if (rc != 0) {
-        message_error("run", "%s", e.text);
+        tool_error("run", "%s", e.text);
         return TOOL_USAGE;
     }
     rc = ctl_explain(config, stdout);
@@ -337,7 +337,7 @@ static int start(struct run_command *r, char **command, bool traced)
 {
     if (r->as_rank) {
         (void)execv(r->program.path, command);
-        message_error("run", "%s could not be started: %s", r->program.path, strerror(errno));
+        tool_error("run", "%s could not be started: %s", r->program.path, strerror(errno));
         return TOOL_USAGE;
     }
     int status = child_run(r->program.path, command);
@@ -359,7 +359,7 @@ static int start(struct run_command *r, char **command, bool traced)
     if (traced)
         run_print_end(&end);
     if (status < 0) {
-        message_error("run", "%s could not be started: %s", r->program.path, strerror(-status));
+        tool_error("run", "%s could not be started: %s", r->program.path, strerror(-status));
         return TOOL_USAGE;
     }
     child_end_as(status);
@@ -377,7 +377,7 @@ static int run_main(int argc, char **argv)
     if (r.explain)
         return explain(&r);
     if (r.count == 0) {
-        message_error("run", "no program is named: regtrace run [options] -- program arguments");
+        tool_error("run", "no program is named: regtrace run [options] -- program arguments");
         return TOOL_USAGE;
     }
     identity_read(&r.id, environ, r.options.text[OPT_run]);
@@ -395,7 +395,7 @@ static int run_main(int argc, char **argv)
     if (rc == 0)
         return start(&r, command, true);
     if (speaks(&r))
-        message_error("run", "%s%s", continued ? "running untraced: " : "", e.text);
+        tool_error("run", "%s%s", continued ? "running untraced: " : "", e.text);
     if (continued)
         return start(&r, r.words, false);
     if (r.as_rank)

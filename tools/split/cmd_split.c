@@ -36,13 +36,13 @@ static int take_option(void *options, const struct arguments *a)
     if (strcmp(name, "output") == 0 && a->value[0] != '\0')
         o->out = a->value;
     else if (strcmp(name, "output") == 0)
-        message_error("split", "-output is empty: the name of a new folder is legal");
+        tool_error("split", "-output is empty: the name of a new folder is legal");
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
-        message_error("split", "-rank: %s", e.text);
+        tool_error("split", "-rank: %s", e.text);
     else if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
-        message_error("split", "-window: %s", e.text);
+        tool_error("split", "-window: %s", e.text);
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
-        message_error("split", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
+        tool_error("split", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else
         return TOOL_OK;
     return strcmp(name, "output") == 0 && a->value[0] != '\0' ? TOOL_OK : TOOL_USAGE;
@@ -55,7 +55,7 @@ static bool window_folder(struct split_tally *t, int32_t ordinal, char path[PATH
         size_t room = 2 * (size_t)ordinal + 64;
         bool *more = realloc(t->made, room * sizeof *more);
         if (more == NULL) {
-            message_error("split", "no memory");
+            tool_error("split", "no memory");
             return false;
         }
         memset(more + t->room, 0, (room - t->room) * sizeof *more);
@@ -82,7 +82,7 @@ static bool split_window(struct split_tally *t, struct rt_rank *rank, const stru
         return false;
     (void)snprintf(path, sizeof path, "%s/%s", folder, rt_rank_info(rank)->file);
     if (rt_rank_split(rank, x, window, path, &e) != 0) {
-        message_error("split", "%s", e.text);
+        tool_error("split", "%s", e.text);
         return false;
     }
     t->files++;
@@ -98,7 +98,7 @@ static bool split_rank(struct split_tally *t, const struct split_options *o, str
     bool good = true;
     progress_begin(&p, rt_rank_info(rank)->file);
     if (rt_rank_extents(rank, &x, &e) != 0) {
-        message_error("split", "%s: %s", rt_rank_info(rank)->file, e.text);
+        tool_error("split", "%s: %s", rt_rank_info(rank)->file, e.text);
         t->failed = true;
         return true;
     }
@@ -119,11 +119,10 @@ static bool is_complete(const char *file, const struct rt_rank *rank)
 {
     enum rt_file_state state = rt_rank_info(rank)->state;
     if (state == RT_FILE_LIVE)
-        message_error("split",
-                      "%s is still being written: split it when the program has ended (-wait)",
-                      file);
+        tool_error("split",
+                   "%s is still being written: split it when the program has ended (-wait)", file);
     if (state == RT_FILE_ABANDONED)
-        message_error("split", "%s was left by its writer; `regtrace recover` finishes it", file);
+        tool_error("split", "%s was left by its writer; `regtrace recover` finishes it", file);
     return state == RT_FILE_CLOSED || state == RT_FILE_RECOVERED;
 }
 
@@ -131,7 +130,7 @@ static bool note_process(struct split_tally *t, const struct rt_rank_info *info)
 {
     struct split_process *more = realloc(t->processes, (t->process_count + 1) * sizeof *more);
     if (more == NULL) {
-        message_error("split", "no memory");
+        tool_error("split", "no memory");
         return false;
     }
     t->processes = more;
@@ -148,7 +147,7 @@ static bool split_file(struct split_tally *t, const struct split_options *o,
     struct rt_error e = {{0}};
     bool good = true;
     if (rt_rank_open(&rank, run, i, &e) != 0) {
-        message_error("split", "%s: %s", rt_run_file(run, i), e.text);
+        tool_error("split", "%s: %s", rt_run_file(run, i), e.text);
         t->failed = true;
         return true;
     }
@@ -174,7 +173,7 @@ static void build_indexes(struct split_tally *t)
             continue;
         (void)snprintf(path, sizeof path, "%s/window-%05zu", t->out, i);
         if (rt_index_build(path, &e) != 0) {
-            message_error("split", "%s/regtrace.h5 could not be built: %s", path, e.text);
+            tool_error("split", "%s/regtrace.h5 could not be built: %s", path, e.text);
             t->failed = true;
         }
         progress_update(&p, i, t->room);
@@ -193,7 +192,7 @@ static bool carry_memory(struct split_tally *t, const struct rt_run *run)
                              .room = t->room};
     int rc = split_memory(&m, &e);
     if (rc != 0)
-        message_error("split", "%s", e.text);
+        tool_error("split", "%s", e.text);
     t->recordings = m.files;
     return rc == 0;
 }
@@ -203,15 +202,15 @@ static int say_result(const struct split_tally *t, const struct split_options *o
 {
     char span[48];
     if (!t->any_rank && !t->failed) {
-        message_error("split", "none of the ranks asked for (-rank) is in %s", o->path);
+        tool_error("split", "none of the ranks asked for (-rank) is in %s", o->path);
         return TOOL_FAILURE;
     }
     if (t->files == 0 && !t->failed) {
-        message_error("split",
-                      "%s in %s: there is nothing to split; `regtrace report --all` lists "
-                      "the windows that are",
-                      o->windows.given ? window_span_text(span, &o->windows) : "no window",
-                      rt_run_dir(run));
+        tool_error("split",
+                   "%s in %s: there is nothing to split; `regtrace report --all` lists "
+                   "the windows that are",
+                   o->windows.given ? window_span_text(span, &o->windows) : "no window",
+                   rt_run_dir(run));
         return TOOL_FAILURE;
     }
     if (t->files > 0)
@@ -222,10 +221,10 @@ static int say_result(const struct split_tally *t, const struct split_options *o
         (void)printf("%" PRIu64 " files of memory accesses (regtrace skel replay)\n",
                      t->recordings);
     if (t->unknown > 0)
-        message_warning("split",
-                        "%" PRIu64 " events belong to windows whose opening was lost: they are in "
-                        "none of the files",
-                        t->unknown);
+        tool_warning("split",
+                     "%" PRIu64 " events belong to windows whose opening was lost: they are in "
+                     "none of the files",
+                     t->unknown);
     return t->failed ? TOOL_FAILURE : TOOL_OK;
 }
 

@@ -38,9 +38,9 @@ static bool take_seconds(const char *option, const char *text, int64_t *ns)
         *ns = llround(seconds * 1e9);
         return true;
     }
-    message_error("timeline",
-                  "-%s is \"%s\": seconds since the run's first event are legal, for example 1.25",
-                  option, text);
+    tool_error("timeline",
+               "-%s is \"%s\": seconds since the run's first event are legal, for example 1.25",
+               option, text);
     return false;
 }
 
@@ -54,7 +54,7 @@ static int take_option(void *options, const struct arguments *a)
         *(name[0] == 's' ? &command->svg : &command->png) = a->value;
         good = a->value[0] != '\0';
         if (!good)
-            message_error("timeline", "-%s is empty: the name of a new file is legal", name);
+            tool_error("timeline", "-%s is empty: the name of a new file is legal", name);
     } else if (strcmp(name, "from") == 0) {
         good = take_seconds("from", a->value, &command->options.from);
     } else if (strcmp(name, "to") == 0) {
@@ -62,18 +62,17 @@ static int take_option(void *options, const struct arguments *a)
     } else if (strcmp(name, "most") == 0) {
         good = argument_number(a->value, 0, UINT32_MAX, &command->options.most) == 0;
         if (!good)
-            message_error("timeline", "-most is \"%s\": a number from 0 to %" PRIu32 " is legal",
-                          a->value, UINT32_MAX);
+            tool_error("timeline", "-most is \"%s\": a number from 0 to %" PRIu32 " is legal",
+                       a->value, UINT32_MAX);
     } else if (strcmp(name, "rows") == 0) {
         command->options.processors = strcmp(a->value, "processors") == 0;
         good = command->options.processors || strcmp(a->value, "threads") == 0;
         if (!good)
-            message_error("timeline", "-rows is \"%s\": threads and processors are legal",
-                          a->value);
+            tool_error("timeline", "-rows is \"%s\": threads and processors are legal", a->value);
     } else if (strcmp(name, "window") == 0) {
         good = window_span_parse(&command->options.windows, a->value, &e) == 0;
         if (!good)
-            message_error("timeline", "-window: %s", e.text);
+            tool_error("timeline", "-window: %s", e.text);
     } else {
         return replay_take_option(&command->replay, a);
     }
@@ -101,7 +100,7 @@ static bool create(struct target *t, bool force)
         rc = output_end(&t->output, -errno, &e);
     }
     if (rc != 0)
-        message_error("timeline", "%s", e.text);
+        tool_error("timeline", "%s", e.text);
     return rc == 0;
 }
 
@@ -125,7 +124,7 @@ static bool write_target(struct target *t, struct timeline *timeline)
     if (rc == 0)
         (void)printf("%s: %lld bytes\n", t->path, (long long)st.st_size);
     else
-        message_error("timeline", "%s", e.text);
+        tool_error("timeline", "%s", e.text);
     return rc == 0;
 }
 
@@ -134,8 +133,8 @@ static int write_targets(struct timeline *t, const struct replay_found *found, u
 {
     int64_t from, to;
     if (!timeline_span(t, &from, &to)) {
-        message_error("timeline", "nothing is there to be shown%s",
-                      found->events != 0 ? " of what -window, -from and -to leave" : "");
+        tool_error("timeline", "nothing is there to be shown%s",
+                   found->events != 0 ? " of what -window, -from and -to leave" : "");
         return TOOL_FAILURE;
     }
     (void)printf("%" PRIu64 " events, %" PRIu64 " boxes, ticks and points from %.9f to %.9f s\n",
@@ -144,17 +143,17 @@ static int write_targets(struct timeline *t, const struct replay_found *found, u
         if (targets[i].file != NULL && !write_target(&targets[i], t))
             return TOOL_FAILURE;
     if (targets[0].path != NULL && !timeline_is_exact(t))
-        message_warning("timeline",
-                        "more than %" PRIu64
-                        " of them: the page has summaries of time where there are many; "
-                        "-window, -from with -to, or -rank make one with all that is in a part, "
-                        "-most COUNT a larger one",
-                        most);
+        tool_warning("timeline",
+                     "more than %" PRIu64
+                     " of them: the page has summaries of time where there are many; "
+                     "-window, -from with -to, or -rank make one with all that is in a part, "
+                     "-most COUNT a larger one",
+                     most);
     if (found->wrong == 0)
         return TOOL_OK;
-    message_warning("timeline",
-                    "%" PRIu64 " events could not be right; what they leave unknown is marked",
-                    found->wrong);
+    tool_warning("timeline",
+                 "%" PRIu64 " events could not be right; what they leave unknown is marked",
+                 found->wrong);
     return TOOL_FAILURE;
 }
 
@@ -173,7 +172,7 @@ static int make_pictures(struct timeline_command *command, struct event_replay *
         if (targets[i].path != NULL)
             folder_of(dir, targets[i].path);
     if (code == TOOL_OK && timeline_collect(&t, r, &command->options, dir, &found, &e) != 0) {
-        message_error("timeline", "%s", e.text);
+        tool_error("timeline", "%s", e.text);
         code = TOOL_FAILURE;
     }
     if (code == TOOL_OK)
@@ -203,10 +202,10 @@ static bool take_ending(struct timeline_command *command)
 {
     const char *dot = command->replay.out != NULL ? strrchr(command->replay.out, '.') : NULL;
     if (is_other_picture(dot)) {
-        message_error("timeline",
-                      "-output is %s: a page, FILE.html, and the pictures FILE.svg and FILE.png "
-                      "are legal; rsvg-convert and inkscape make PDF of SVG",
-                      command->replay.out);
+        tool_error("timeline",
+                   "-output is %s: a page, FILE.html, and the pictures FILE.svg and FILE.png "
+                   "are legal; rsvg-convert and inkscape make PDF of SVG",
+                   command->replay.out);
         return false;
     }
     const char **picture = dot == NULL                    ? NULL
@@ -216,10 +215,10 @@ static bool take_ending(struct timeline_command *command)
     if (picture == NULL)
         return true;
     if (*picture != NULL) {
-        message_error("timeline",
-                      "-output %s and -%s %s are two pictures of one kind: leave one out, or name "
-                      "the page FILE.html",
-                      command->replay.out, picture == &command->svg ? "svg" : "png", *picture);
+        tool_error("timeline",
+                   "-output %s and -%s %s are two pictures of one kind: leave one out, or name "
+                   "the page FILE.html",
+                   command->replay.out, picture == &command->svg ? "svg" : "png", *picture);
         return false;
     }
     *picture = command->replay.out;
@@ -243,17 +242,17 @@ static int timeline_main(int argc, char **argv)
     if (!take_ending(&command))
         return parts_end(TOOL_USAGE);
     if (command.svg != NULL && command.png != NULL && strcmp(command.svg, command.png) == 0) {
-        message_error("timeline", "-svg and -png name the same file");
+        tool_error("timeline", "-svg and -png name the same file");
         return parts_end(TOOL_USAGE);
     }
     if (command.options.from >= command.options.to) {
-        message_error("timeline", "-from is not before -to: nothing lies between them");
+        tool_error("timeline", "-from is not before -to: nothing lies between them");
         return parts_end(TOOL_USAGE);
     }
     const char *picture = command.svg != NULL ? command.svg : command.png;
     if (command.options.processors && command.svg == NULL && command.png == NULL) {
-        message_error("timeline", "-rows is of pictures: give -svg or -png too; the page has rows "
-                                  "of processors after its key c");
+        tool_error("timeline", "-rows is of pictures: give -svg or -png too; the page has rows "
+                               "of processors after its key c");
         return parts_end(TOOL_USAGE);
     }
     code = replay_begin(&command.replay, command.replay.out != NULL ? command.replay.out : picture,

@@ -224,7 +224,7 @@ struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane)
                            .timeline = t,
                            .lane = lane};
     if (l.texts == NULL) {
-        message_warning("timeline", "no memory: the names of a row are left out");
+        tool_warning("timeline", "no memory: the names of a row are left out");
         return l;
     }
     replay_labels(t->replay, lane, take_label, &l);
@@ -238,8 +238,7 @@ struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane)
         l.incomplete |= l.texts[i] == NULL;
     }
     if (l.incomplete)
-        message_warning("timeline",
-                        "no memory for a name: a number or a question mark stands for it");
+        tool_warning("timeline", "no memory for a name: a number or a question mark stands for it");
     return l;
 }
 

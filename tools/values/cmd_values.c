@@ -57,7 +57,7 @@ static bool take_function(struct values_command *w, const char *v)
         return true;
     }
     (void)regerror(rc, &w->function, why, sizeof why);
-    message_error("values", "-function is \"%s\": %s", v, why);
+    tool_error("values", "-function is \"%s\": %s", v, why);
     return false;
 }
 
@@ -68,17 +68,17 @@ static int take_option(struct values_command *w, const struct arguments *a)
     if (strcmp(name, "function") == 0)
         return take_function(w, v) ? TOOL_OK : TOOL_USAGE;
     if (strcmp(name, "by") == 0 && !take_by(w, v))
-        message_error("values", "-by is \"%s\": image and procedure are legal", v);
+        tool_error("values", "-by is \"%s\": image and procedure are legal", v);
     else if (strcmp(name, "cut") == 0 && !percent(v, &w->show.cut))
-        message_error("values", "-cut is \"%s\": a percentage from 0 to 100 is legal", v);
+        tool_error("values", "-cut is \"%s\": a percentage from 0 to 100 is legal", v);
     else if (strcmp(name, "most") == 0 && argument_number(v, 0, 1000000, &w->show.most) != 0)
-        message_error("values", "-most is \"%s\": a number is legal, 0 for all", v);
+        tool_error("values", "-most is \"%s\": a number is legal, 0 for all", v);
     else if (strcmp(name, "least") == 0 && argument_number(v, 1, UINT32_MAX, &w->show.least) != 0)
-        message_error("values", "-least is \"%s\": a number of values from 1 on is legal", v);
+        tool_error("values", "-least is \"%s\": a number of values from 1 on is legal", v);
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&w->ranks, v, &e) != 0)
-        message_error("values", "-rank: %s", e.text);
+        tool_error("values", "-rank: %s", e.text);
     else if (strcmp(name, "wait") == 0 && argument_number(v, 0, 86400, &w->wait) != 0)
-        message_error("values", "-wait is \"%s\": seconds from 0 to 86400 are legal", v);
+        tool_error("values", "-wait is \"%s\": seconds from 0 to 86400 are legal", v);
     else {
         w->least |= strcmp(name, "least") == 0;
         w->plugin = strcmp(name, "plugin") == 0 ? v : w->plugin;
@@ -129,15 +129,15 @@ static int take_arguments(struct values_command *w, struct arguments *a)
         if (kind != ARGUMENT_WORD)
             continue;
         if (w->folder_count == MOST_FOLDERS) {
-            message_error("values", "more than %d folders", MOST_FOLDERS);
+            tool_error("values", "more than %d folders", MOST_FOLDERS);
             return TOOL_USAGE;
         }
         w->folders[w->folder_count++] = a->value;
     }
     if (w->folder_count == 0)
-        message_error("values", "no folder is named: regtrace values DIR");
+        tool_error("values", "no folder is named: regtrace values DIR");
     else if (contradiction(w) != NULL)
-        message_error("values", "%s", contradiction(w));
+        tool_error("values", "%s", contradiction(w));
     else
         return -1;
     return TOOL_USAGE;
@@ -184,7 +184,7 @@ static bool add_file(struct values_profile *p, struct values_command *w, const s
             rc = values_take_counters(p, rank, &e);
     }
     if (rc != 0)
-        message_error("values", "%s: %s", rt_run_file(run, i), e.text);
+        tool_error("values", "%s: %s", rt_run_file(run, i), e.text);
     rt_rank_close(rank);
     return rc == 0;
 }
@@ -204,17 +204,17 @@ static bool is_of_use(const struct values_profile *p, const struct values_comman
                       const char *path)
 {
     if (w->matching == 0)
-        message_error("values", "%s has no rank of those that -rank names", path);
+        tool_error("values", "%s has no rank of those that -rank names", path);
     else if (p->plugin[0] == '\0')
-        message_error("values",
-                      "%s has no values: the run did not ask for any (-values vp-addr, or "
-                      "REGTRACE_VALUES)",
-                      path);
+        tool_error("values",
+                   "%s has no values: the run did not ask for any (-values vp-addr, or "
+                   "REGTRACE_VALUES)",
+                   path);
     else if (w->show.arguments && !has_arguments(p->plugin))
-        message_error("values",
-                      "%s has values of %s: -args lists what vp-args captures (regtrace run "
-                      "-values vp-args)",
-                      path, p->plugin);
+        tool_error("values",
+                   "%s has values of %s: -args lists what vp-args captures (regtrace run "
+                   "-values vp-args)",
+                   path, p->plugin);
     else
         return true;
     return false;
@@ -243,7 +243,7 @@ static bool resolve(struct values_profile *p, const struct values_command *w)
 {
     if (values_resolve(p, w->show.contexts) == 0)
         return true;
-    message_error("values", "out of memory");
+    tool_error("values", "out of memory");
     return false;
 }
 
@@ -256,10 +256,10 @@ static bool begin_format(struct values_format *f, const struct values_command *w
     const char *plugin = own ? p->plugin : w->plugin;
     values_format_begin(f, none || (own && !values_is_name(plugin)) ? NULL : plugin);
     if (!own && !none && f->pid == 0) {
-        message_error("values",
-                      "-plugin is \"%s\", which writes no values: %s; without -plugin it is the "
-                      "run's own, -plugin none writes them in hexadecimal",
-                      plugin, f->why.text);
+        tool_error("values",
+                   "-plugin is \"%s\", which writes no values: %s; without -plugin it is the "
+                   "run's own, -plugin none writes them in hexadecimal",
+                   plugin, f->why.text);
         return false;
     }
     if (own && !values_is_name(plugin))
@@ -280,7 +280,7 @@ static bool write_profile(struct values_profile *p, const struct values_command 
         rc = output_end(&o, rc, &e);
     }
     if (rc != 0)
-        message_error("values", "%s", e.text);
+        tool_error("values", "%s", e.text);
     else
         (void)printf("%s: %" PRIu64 " values of %" PRIu64 " instructions, %" PRIu64 " process%s\n",
                      w->output, values, instructions, p->ranks, p->ranks == 1 ? "" : "es");
@@ -294,11 +294,10 @@ static bool same_plugin(const struct values_profile *p, const struct values_prof
     bool same =
         p->plugin[0] == '\0' || other->plugin[0] == '\0' || strcmp(p->plugin, other->plugin) == 0;
     if (!same)
-        message_error(
-            "values",
-            "%s has values of the plug-in %s, what it is compared with of %s: runs of one "
-            "plug-in are legal",
-            w->difference, other->plugin, p->plugin);
+        tool_error("values",
+                   "%s has values of the plug-in %s, what it is compared with of %s: runs of one "
+                   "plug-in are legal",
+                   w->difference, other->plugin, p->plugin);
     return same;
 }
 

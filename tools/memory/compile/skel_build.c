@@ -20,7 +20,7 @@ enum { PIECE = 1 << 20 };
 
 static bool failed(const char *what, const char *path)
 {
-    message_error("skel", "%s %s: %s", what, path, strerror(errno));
+    tool_error("skel", "%s %s: %s", what, path, strerror(errno));
     return false;
 }
 
@@ -31,8 +31,8 @@ bool skel_builds_open(struct skel_builds *b, const char *folder)
     int n = snprintf(b->temporary, sizeof b->temporary, "%s/regtrace-skel-XXXXXX",
                      temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp");
     if (n >= (int)sizeof b->temporary || mkdtemp(b->temporary) == NULL)
-        return message_error("skel", "no folder for compiled skeletons: %s: %s%s", b->temporary,
-                             strerror(errno), SKEL_TMPDIR),
+        return tool_error("skel", "no folder for compiled skeletons: %s: %s%s", b->temporary,
+                          strerror(errno), SKEL_TMPDIR),
                false;
     return true;
 }
@@ -180,7 +180,7 @@ static bool compile_text(struct skel_builds *b, const struct skel_text *t, struc
     (void)snprintf(part, sizeof part, "%s/part.c", b->temporary);
     note_called(t, s);
     if (strstr(out->name, ".late.") == NULL && !is_whole(t, s)) {
-        message_error("skel", "the skeleton %s is damaged or incomplete", source);
+        tool_error("skel", "the skeleton %s is damaged or incomplete", source);
         out->path[0] = '\0';
         return false;
     }
@@ -189,8 +189,8 @@ static bool compile_text(struct skel_builds *b, const struct skel_text *t, struc
                             skel_compile(b, t, s->how, some, t->cut ? part : source, out->path));
     if (!written) {
         b->hopeless = errno == ENOSPC;
-        message_error("skel", "cannot be written: %s: %s%s", b->temporary, strerror(errno),
-                      b->hopeless ? SKEL_TMPDIR : "");
+        tool_error("skel", "cannot be written: %s: %s%s", b->temporary, strerror(errno),
+                   b->hopeless ? SKEL_TMPDIR : "");
     }
     (void)unlink(some);
     if (t->cut)

@@ -168,8 +168,8 @@ static unsigned write_units(const struct skel_builds *b, const struct compiler *
         (void)snprintf(u->object, sizeof u->object, "%s/unit%u.o", b->temporary, n);
         if (!write_unit(u->source, t, c, first, last, n, b->counts)) {
             int why = errno;
-            message_error("skel", "cannot be written: %s: %s%s", u->source, strerror(why),
-                          why == ENOSPC ? SKEL_TMPDIR : "");
+            tool_error("skel", "cannot be written: %s: %s%s", u->source, strerror(why),
+                       why == ENOSPC ? SKEL_TMPDIR : "");
             (void)unlink(u->source);
             errno = why;
             return 0;
@@ -229,8 +229,8 @@ static bool several_units(const struct skel_builds *b, const struct compiler *c,
 static void tell(const struct skel_builds *b, const struct cut *cut)
 {
     if (cut->bytes > LONG && isatty(STDERR_FILENO) == 1)
-        message_error("skel", "%zu functions are being compiled%s", cut->count,
-                      b->keeps ? ", which is kept for the next replay" : "");
+        tool_error("skel", "%zu functions are being compiled%s", cut->count,
+                   b->keeps ? ", which is kept for the next replay" : "");
 }
 
 bool skel_compile(struct skel_builds *b, const struct skel_text *t, const uint8_t *selected,
@@ -241,7 +241,7 @@ bool skel_compile(struct skel_builds *b, const struct skel_text *t, const uint8_
     struct compiled_cache kept;
     struct skel_ended ended = {.said = false};
     if (!choose(&cut, t, selected)) {
-        message_error("skel", "no memory for %s", source);
+        tool_error("skel", "no memory for %s", source);
         free(cut.list);
         return false;
     }
@@ -262,7 +262,7 @@ bool skel_compile(struct skel_builds *b, const struct skel_text *t, const uint8_
     b->hopeless = !good && (ended.full || ended.lacks);
     if (good || ended.said)
         return good;
-    message_error("skel", "%s cannot be compiled by %s%s", source, c.words[0],
-                  ended.full ? SKEL_TMPDIR : " (the variable CC names another C compiler)");
+    tool_error("skel", "%s cannot be compiled by %s%s", source, c.words[0],
+               ended.full ? SKEL_TMPDIR : " (the variable CC names another C compiler)");
     return false;
 }

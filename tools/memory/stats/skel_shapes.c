@@ -268,8 +268,8 @@ static void say_not_understood(const struct shape_reading *r, const char *line)
         text_write_plain(out, line);
         (void)fclose(out);
     }
-    message_error("skel", "the loops of %s are not known: \"%s\" was not understood", r->skeleton,
-                  plain != NULL ? plain : "");
+    tool_error("skel", "the loops of %s are not known: \"%s\" was not understood", r->skeleton,
+               plain != NULL ? plain : "");
     free(plain);
 }
 
@@ -290,7 +290,7 @@ static bool read_one(struct shape_reading *r, const struct skel_built *b)
     (void)snprintf(path, sizeof path, "%s/%s", r->folder->builds.folder, b->name);
     bool good = skel_text_read(&t, path);
     if (!good)
-        message_error("skel", "no skeleton: %s: %s", path, strerror(errno));
+        tool_error("skel", "no skeleton: %s: %s", path, strerror(errno));
     for (size_t k = t.count; good && k-- > 0;)
         if (skel_built_has(b, t.functions[k].number))
             good = skel_shape_lines(&t, &t.functions[k], take_line, r);

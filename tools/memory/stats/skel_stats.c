@@ -19,7 +19,7 @@ static bool begins(void *context, size_t i, struct skel_player *p)
     struct stats *s = context;
     struct stats_lane *l = calloc(1, sizeof *l);
     if (l == NULL) {
-        message_error("skel", "there is no memory left");
+        tool_error("skel", "there is no memory left");
         return false;
     }
     *l = (struct stats_lane){
@@ -62,12 +62,12 @@ static void tell_incomplete(const struct stats *s)
         for (size_t n = 0; s->lanes[k] != NULL && n < s->lanes[k]->stream_count; n++, all++)
             incomplete += stats_is_incomplete(&s->lanes[k]->streams[n]);
     if (incomplete > 0)
-        message_warning("skel",
-                        "%zu of %zu stream%s %s incomplete: what is missing there is missing in "
-                        "these statistics (regtrace skel replay -format count %s says which, and "
-                        "why)",
-                        incomplete, all, all == 1 ? "" : "s", incomplete == 1 ? "is" : "are",
-                        s->options->path);
+        tool_warning("skel",
+                     "%zu of %zu stream%s %s incomplete: what is missing there is missing in "
+                     "these statistics (regtrace skel replay -format count %s says which, and "
+                     "why)",
+                     incomplete, all, all == 1 ? "" : "s", incomplete == 1 ? "is" : "are",
+                     s->options->path);
 }
 
 static bool analyse(struct stats *s)
@@ -76,12 +76,12 @@ static bool analyse(struct stats *s)
         .format = "binary", .opens = opens, .begins = begins, .ended = ended, .context = s};
     s->lanes = calloc(s->folder->count, sizeof(struct stats_lane *));
     if (s->lanes == NULL) {
-        message_error("skel", "there is no memory left");
+        tool_error("skel", "there is no memory left");
         return false;
     }
     if (skel_each(s->folder, &use) != ACCESSES_DONE) {
-        message_error("skel", "there are no statistics; -rank, -thread and -window leave out what "
-                              "cannot be replayed");
+        tool_error("skel", "there are no statistics; -rank, -thread and -window leave out what "
+                           "cannot be replayed");
         return false;
     }
     if (!skel_folder_had_some(s->folder))

@@ -23,7 +23,7 @@ struct summing {
 
 static bool no_memory(void)
 {
-    message_error("skel", "there is no memory left");
+    tool_error("skel", "there is no memory left");
     return false;
 }
 

@@ -10,7 +10,7 @@
 
 static bool no_memory(void)
 {
-    message_error("skel", "there is no memory left: -window, -thread and -rank take less at once");
+    tool_error("skel", "there is no memory left: -window, -thread and -rank take less at once");
     return false;
 }
 

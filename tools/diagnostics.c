@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void message_print(const char *command, const char *level, const char *fmt, va_list args)
+static void print_diagnostic(const char *command, const char *level, const char *fmt, va_list args)
 {
     (void)fflush(stdout);
     (void)fprintf(stderr, "regtrace%s%s: %s", command[0] != '\0' ? " " : "", command, level);
@@ -16,19 +16,19 @@ static void message_print(const char *command, const char *level, const char *fm
     (void)fputc('\n', stderr);
 }
 
-void message_error(const char *command, const char *fmt, ...)
+void tool_error(const char *command, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    message_print(command, "", fmt, args);
+    print_diagnostic(command, "", fmt, args);
     va_end(args);
 }
 
-void message_warning(const char *command, const char *fmt, ...)
+void tool_warning(const char *command, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    message_print(command, "warning: ", fmt, args);
+    print_diagnostic(command, "warning: ", fmt, args);
     va_end(args);
 }
 
@@ -71,7 +71,7 @@ int output_finish(const char *command, int code)
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return code;
     if (errno != EPIPE)
-        message_error(command, "the output could not be written: %s",
-                      errno != 0 ? strerror(errno) : "write error");
+        tool_error(command, "the output could not be written: %s",
+                   errno != 0 ? strerror(errno) : "write error");
     return TOOL_FAILURE;
 }
