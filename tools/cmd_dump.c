@@ -2,7 +2,7 @@
  * `regtrace dump`: prints every event as a line of text or of JSON, in the order of time, rank by
  * rank. */
 #include "tools/addresses.h"
-#include "tools/describe.h"
+#include "tools/event_description.h"
 #include "tools/json.h"
 #include "tools/open_run.h"
 
@@ -177,7 +177,8 @@ static int sort_fired(struct showing *s)
     return 0;
 }
 
-static void describe(struct described *d, const struct showing *s, const struct kept_event *k)
+static void describe(struct event_description *d, const struct showing *s,
+                     const struct kept_event *k)
 {
     struct rt_fired key = {.row = k->row};
     const struct rt_fired *wanted = &key, **found = NULL;
@@ -225,7 +226,7 @@ static void print_text(const struct showing *s, const struct kept_event *k, int6
 {
     const struct rt_rank *rank = s->rank;
     const struct rt_event *ev = &k->event;
-    struct described d;
+    struct event_description d;
     char flags[96], window[16] = "-";
     describe(&d, s, k);
     event_flags_text(flags, ev->flags, ',');
@@ -263,7 +264,7 @@ static void print_json(const struct showing *s, const struct kept_event *k, int6
     const struct rt_rank *rank = s->rank;
     const struct rt_event *ev = &k->event;
     struct json j = {.out = stdout};
-    struct described d;
+    struct event_description d;
     describe(&d, s, k);
     json_object_begin(&j, NULL);
     json_int(&j, "rank", rt_rank_info(rank)->rank);

@@ -2,7 +2,7 @@
  * Writes a run as the JSON trace events that chrome://tracing and Perfetto open ("Trace Event
  * Format", the JSON object form): B and E for spans, C for counters, i for points, s and f for
  * messages, M for names; one event a line. */
-#include "tools/describe.h"
+#include "tools/event_description.h"
 #include "tools/export/export.h"
 #include "tools/json.h"
 
@@ -131,7 +131,7 @@ static void put_place(struct chrome *c, struct json *j, const struct stream_reco
 
 static void put_args(struct chrome *c, struct json *j, const struct stream_record *r)
 {
-    struct described d;
+    struct event_description d;
     event_describe(&d, c->x->all[r->stream].rank, &r->event, NULL);
     if (d.count == 0 && r->event.flags == 0)
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes events as comma-separated values (RFC 4180, lines ended by LF): one line an event, as it
  * was recorded. */
-#include "tools/describe.h"
+#include "tools/event_description.h"
 #include "tools/export/export.h"
 #include "tools/json.h"
 
@@ -137,7 +137,8 @@ static const char *name_of(struct csv *c, const struct stream_record *r, const s
     return rc == 0 ? function_numbers_name(c->x->functions, number) : NULL;
 }
 
-static void put_fields(struct csv *c, const struct stream_record *r, const struct described *d)
+static void put_fields(struct csv *c, const struct stream_record *r,
+                       const struct event_description *d)
 {
     const struct field *of[COLUMNS] = {NULL};
     const char *address_name = NULL, *divider = ",\"";
@@ -179,7 +180,7 @@ static void event(void *state, uint32_t stream, int64_t ns, const struct stream_
     const struct fired_rows *f = &c->fired[c->x->process_of[stream]];
     struct rt_fired key = {.row = r->row};
     const struct rt_fired *wanted = &key, **fired = NULL;
-    struct described d;
+    struct event_description d;
     char flags[96];
     if (ev->code == EV_FIRED)
         fired = bsearch((const void *)&wanted, (const void *)f->rows, f->count, sizeof *f->rows,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Decodes the payload words of events, by base/format/event_fields.def. */
-#include "tools/describe.h"
+#include "tools/event_description.h"
 
 #include "base/format/enums.h"
 #include "base/format/event_fields.h"
@@ -10,34 +10,34 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add(struct described *d, const char *key, enum field_kind kind, uint64_t number)
+static void add(struct event_description *d, const char *key, enum field_kind kind, uint64_t number)
 {
-    if (d->count < DESCRIBE_FIELDS)
+    if (d->count < EVENT_DESCRIPTION_FIELDS)
         d->fields[d->count++] = (struct field){.key = key, .kind = kind, .number = (int64_t)number};
 }
 
-static void add_int(struct described *d, const char *key, int64_t number)
+static void add_int(struct event_description *d, const char *key, int64_t number)
 {
     add(d, key, FIELD_INT, (uint64_t)number);
 }
 
-static void add_uint(struct described *d, const char *key, uint64_t number)
+static void add_uint(struct event_description *d, const char *key, uint64_t number)
 {
     add(d, key, FIELD_UINT, number);
 }
 
-static void add_hex(struct described *d, const char *key, uint64_t number)
+static void add_hex(struct event_description *d, const char *key, uint64_t number)
 {
     add(d, key, FIELD_HEX, number);
 }
 
-static void add_text(struct described *d, const char *key, const char *text)
+static void add_text(struct event_description *d, const char *key, const char *text)
 {
-    if (d->count < DESCRIBE_FIELDS)
+    if (d->count < EVENT_DESCRIPTION_FIELDS)
         d->fields[d->count++] = (struct field){.key = key, .kind = FIELD_TEXT, .text = text};
 }
 
-static void add_string(struct described *d, const struct rt_rank *rank, const char *key,
+static void add_string(struct event_description *d, const struct rt_rank *rank, const char *key,
                        uint64_t id)
 {
     add_text(d, key, rt_rank_string(rank, (uint32_t)id));
@@ -57,7 +57,7 @@ static const char *alarm_text(const struct rt_rank *rank, int32_t alarm)
     return NULL;
 }
 
-static void add_alarm(struct described *d, const struct rt_rank *rank, uint64_t alarm)
+static void add_alarm(struct event_description *d, const struct rt_rank *rank, uint64_t alarm)
 {
     if (alarm == UINT16_MAX)
         return;
@@ -67,14 +67,14 @@ static void add_alarm(struct described *d, const struct rt_rank *rank, uint64_t 
         add_text(d, "alarm_text", text);
 }
 
-static void add_fired_flags(struct described *d, uint64_t flags)
+static void add_fired_flags(struct event_description *d, uint64_t flags)
 {
     for (uint64_t bit = 1; bit <= flags; bit <<= 1)
         if ((flags & bit) != 0 && fired_flag_text(bit) != NULL)
             add_uint(d, fired_flag_text(bit), 1);
 }
 
-static void add_signal(struct described *d, uint64_t signal)
+static void add_signal(struct event_description *d, uint64_t signal)
 {
     const char *name = signal < 65 ? sigabbrev_np((int)signal) : NULL;
     add_uint(d, "signal", signal);
@@ -83,7 +83,7 @@ static void add_signal(struct described *d, uint64_t signal)
 }
 
 /* Adds fields that only the table has, since the event's own words have no room for them. */
-static void describe_fired_row(struct described *d, const struct rt_fired *fired)
+static void describe_fired_row(struct event_description *d, const struct rt_fired *fired)
 {
     if (fired->chain >= 0) {
         add_int(d, "chain", fired->chain);
@@ -133,7 +133,7 @@ static const struct field_place {
 #undef MORE
 };
 
-static void add_number(struct described *d, const struct field_place *p, uint64_t v)
+static void add_number(struct event_description *d, const struct field_place *p, uint64_t v)
 {
     int64_t number = (int64_t)(v << (64 - p->bits)) >> (64 - p->bits);
     switch (p->kind) {
@@ -157,8 +157,8 @@ static void add_number(struct described *d, const struct field_place *p, uint64_
     }
 }
 
-static void add_field(struct described *d, const struct rt_rank *rank, const struct field_place *p,
-                      uint64_t v)
+static void add_field(struct event_description *d, const struct rt_rank *rank,
+                      const struct field_place *p, uint64_t v)
 {
     switch (p->kind) {
     case STRING_OR_NONE:
@@ -177,7 +177,7 @@ static void add_field(struct described *d, const struct rt_rank *rank, const str
 }
 
 /* Adds the fields that the code has in event_fields.def; returns whether it has any. */
-static bool add_fields(struct described *d, const struct rt_rank *rank, uint32_t code,
+static bool add_fields(struct event_description *d, const struct rt_rank *rank, uint32_t code,
                        const struct rt_event *ev)
 {
     bool any = false;
@@ -190,7 +190,7 @@ static bool add_fields(struct described *d, const struct rt_rank *rank, uint32_t
     return any;
 }
 
-static void describe_leave(struct described *d, const struct rt_event *ev)
+static void describe_leave(struct event_description *d, const struct rt_event *ev)
 {
     const char *name = event_mpi_name(EVENT_MPI_FUNCTION(ev->code));
     if (ev->a != 0)
@@ -203,8 +203,8 @@ static void describe_leave(struct described *d, const struct rt_event *ev)
         add_uint(d, "comm", EVENT_GET(ev, EV_MPI_LEAVE, comm));
 }
 
-void event_describe(struct described *d, const struct rt_rank *rank, const struct rt_event *ev,
-                    const struct rt_fired *fired)
+void event_describe(struct event_description *d, const struct rt_rank *rank,
+                    const struct rt_event *ev, const struct rt_fired *fired)
 {
     d->count = 0;
     d->label = "";
