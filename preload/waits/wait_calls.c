@@ -193,7 +193,7 @@ static void note_raw(long number, long first, const void *stack)
 }
 
 /* Makes a system call with its number as a constant in the code, where number_in_code() of
- * wait_ways.c finds it. */
+ * interrupted_call.c finds it. */
 #define CALL(number, a, b, c, d)                                                                   \
     ({                                                                                             \
         long result;                                                                               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Waits until a socket or a terminal is ready, for calls whose timeout the kernel would begin
  * again: SO_RCVTIMEO and SO_SNDTIMEO of socket(7), VTIME of termios(3). */
-#include "preload/waits/wait_ways.h"
+#include "preload/waits/interrupted_call.h"
 
 #if defined(__x86_64__)
 

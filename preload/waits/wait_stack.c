@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Continues a call on another stack if the one that our handler is on has too little room for what
  * may come on top of it: handlers of the program, or what unwinds a cancelled thread. */
-#include "preload/waits/wait_ways.h"
+#include "preload/waits/interrupted_call.h"
 
 #if defined(__x86_64__)
 

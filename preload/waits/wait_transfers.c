@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "preload/preload.h"
-#include "preload/waits/wait_ways.h"
+#include "preload/waits/interrupted_call.h"
 
 #include <errno.h>
 #include <fcntl.h>

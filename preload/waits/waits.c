@@ -30,7 +30,7 @@
 #include "preload/valgrind.h"
 #include "preload/waits/wait_calls.h"
 #include "preload/waits/wait_transfers.h"
-#include "preload/waits/wait_ways.h"
+#include "preload/waits/interrupted_call.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -147,7 +147,7 @@ bool waits_is_lost(const void *context)
 {
     const ucontext_t *uc = context;
     return !is_within(uc) && wait_is_broken(uc) &&
-           (!can_continue() || wait_look(uc).way == WAY_NONE);
+           (!can_continue() || wait_look(uc).continuation == CONTINUE_NONE);
 }
 
 /* Gives the program EINTR. Clears %rcx, so that our next signal does not mistake this context for a
@@ -262,7 +262,7 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
         rest = (struct timeval){.tv_sec = left.tv_sec, .tv_usec = (left.tv_nsec + 999) / 1000};
         rc = waits_once(uc, number, arguments, seen);
     } while (rc == WAITS_AGAIN);
-    if (b->way == WAY_REST)
+    if (b->continuation == CONTINUE_REST)
         (void)sys_write_self((uintptr_t)wait_argument(uc, r->timeout),
                              (const void *)arguments[r->timeout], sizeof rest); /* NOLINT */
     return rc;
@@ -283,23 +283,24 @@ long waits_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_s
 void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
 {
     struct signals_seen seen = came.seen;
-    if (b->way == WAY_TRANSFER) {
+    if (b->continuation == CONTINUE_TRANSFER) {
         if (transfer_go_on(uc, seen))
             execute_again(uc, wait_number(uc), seen);
         return;
     }
-    if (b->way == WAY_TERMINAL) {
+    if (b->continuation == CONTINUE_TERMINAL) {
         if (wait_for_terminal(uc, b->timeout, seen) != 0)
             let_restart(uc, seen);
         else
             end_restarted(uc, 0);
         return;
     }
-    const struct wait_note *n = b->way == WAY_REST ? NULL : note_for(uc, b->rule->number);
+    const struct wait_note *n =
+        b->continuation == CONTINUE_REST ? NULL : note_for(uc, b->rule->number);
     int64_t end = (n != NULL ? (int64_t)n->clock : came.at) + b->timeout;
     long rc =
-        b->way == WAY_KERNEL ? wait_by_kernel(uc, seen)
-        : b->way == WAY_SOCKET
+        b->continuation == CONTINUE_KERNEL ? wait_by_kernel(uc, seen)
+        : b->continuation == CONTINUE_SOCKET
             ? wait_for_socket(uc, b, n != NULL && (n->number & WAIT_CONNECTING) != 0, end, seen)
             : wait_until(uc, b, end, seen);
     if (rc == WAITS_AGAIN)
@@ -330,7 +331,7 @@ static bool is_cut_short(ucontext_t *uc, struct signals_seen seen)
 static void cannot_move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
 {
     struct recorder_thread *t = &recorder_self;
-    if (b->way == WAY_TERMINAL) {
+    if (b->continuation == CONTINUE_TERMINAL) {
         let_restart(uc, came.seen);
         return;
     }
@@ -347,8 +348,9 @@ static bool is_timed_read(const ucontext_t *uc, const struct wait_rule *ahead,
     if (ahead->number != SYS_read || !wait_look_at_terminal((int)wait_argument(uc, 0), &how) ||
         how.least != 0 || how.tenths == 0)
         return false;
-    *b = (struct wait_broken){
-        .rule = ahead, .way = WAY_TERMINAL, .timeout = (int64_t)how.tenths * 100000000};
+    *b = (struct wait_broken){.rule = ahead,
+                              .continuation = CONTINUE_TERMINAL,
+                              .timeout = (int64_t)how.tenths * 100000000};
     return true;
 }
 
@@ -357,21 +359,21 @@ void waits_continue(void *context, struct waits_arrival came, bool programs)
     ucontext_t *uc = context;
     if (came.fault || !can_continue() || is_within(uc))
         return;
-    struct wait_broken b = {.way = WAY_NONE};
+    struct wait_broken b = {.continuation = CONTINUE_NONE};
     if (!wait_is_broken(uc)) {
         const struct wait_rule *ahead = programs ? NULL : wait_rule_ahead(uc);
         if (ahead != NULL && !is_timed_read(uc, ahead, &b))
             let_restart(uc, came.seen);
         if (ahead == NULL && is_cut_short(uc, came.seen))
-            b.way = WAY_TRANSFER;
-        if (b.way == WAY_NONE)
+            b.continuation = CONTINUE_TRANSFER;
+        if (b.continuation == CONTINUE_NONE)
             return;
     } else if (!program_came(came.seen)) {
         b = wait_look(uc);
     }
-    if (b.way == WAY_AGAIN) {
+    if (b.continuation == CONTINUE_AGAIN) {
         execute_again(uc, b.rule->number, came.seen);
-    } else if (b.way == WAY_NONE) {
+    } else if (b.continuation == CONTINUE_NONE) {
         give(uc);
     } else if (waits_have_room(uc)) {
         waits_go_on(uc, &b, came);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The system call that a signal has interrupted, and how waits.c continues it (wait_ways.c). */
-#ifndef REGTRACE_PRELOAD_WAITS_WAIT_WAYS_H
-#define REGTRACE_PRELOAD_WAITS_WAIT_WAYS_H
+ * The system call that a signal has interrupted, and how waits.c continues it. */
+#ifndef REGTRACE_PRELOAD_WAITS_INTERRUPTED_CALL_H
+#define REGTRACE_PRELOAD_WAITS_INTERRUPTED_CALL_H
 
 #include "preload/waits/waits.h"
 
@@ -9,29 +9,30 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-enum wait_way {
-    WAY_NONE,     /* it cannot continue, or is unknown */
-    WAY_KERNEL,   /* by restart_syscall */
-    WAY_AGAIN,    /* the program executes the instruction again */
-    WAY_REST,     /* the kernel wrote the remaining time into argument `timeout` */
-    WAY_TIMED,    /* with the remaining time as argument `timeout` */
-    WAY_SOCKET,   /* its socket may have SO_RCVTIMEO or SO_SNDTIMEO */
-    WAY_TERMINAL, /* the kernel restarts it, with the terminal's whole timeout (VTIME) */
-    WAY_TRANSFER, /* it has moved some bytes; wait_transfers.c moves the rest */
-    WAY_RESTARTED /* the kernel restarts it, if it can restart it at all */
+enum wait_continuation {
+    CONTINUE_NONE,     /* it cannot continue, or is unknown */
+    CONTINUE_KERNEL,   /* by restart_syscall */
+    CONTINUE_AGAIN,    /* the program executes the instruction again */
+    CONTINUE_REST,     /* the kernel wrote the remaining time into argument `timeout` */
+    CONTINUE_TIMED,    /* with the remaining time as argument `timeout` */
+    CONTINUE_SOCKET,   /* its socket may have SO_RCVTIMEO or SO_SNDTIMEO */
+    CONTINUE_TERMINAL, /* the kernel restarts it, with the terminal's whole timeout (VTIME) */
+    CONTINUE_TRANSFER, /* it has moved some bytes; wait_transfers.c moves the rest */
+    CONTINUE_RESTARTED /* the kernel restarts it, if it can restart it at all */
 };
 enum wait_unit { UNIT_TIMESPEC, UNIT_TIMEVAL, UNIT_MS, UNIT_RECEIVE, UNIT_SEND };
 
 struct wait_rule {
     uint16_t number;
-    uint8_t way, timeout, unit;
+    uint8_t continuation, timeout, unit;
 };
 
 /* An interrupted call, and how it continues. */
 struct wait_broken {
     const struct wait_rule *rule; /* NULL: unknown call */
-    enum wait_way way;
-    int64_t timeout; /* ns, of WAY_REST, WAY_TIMED, WAY_SOCKET and WAY_TERMINAL */
+    enum wait_continuation continuation;
+    int64_t
+        timeout; /* ns, of CONTINUE_REST, CONTINUE_TIMED, CONTINUE_SOCKET and CONTINUE_TERMINAL */
 };
 
 /* Is the thread directly after a system call, so that nothing has changed its registers since? */
@@ -92,7 +93,7 @@ bool waits_move(ucontext_t *uc, const struct wait_broken *b, struct waits_arriva
  * WAIT_CONNECTING. In wait_ready.c, as the next one. */
 long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connecting, int64_t end,
                      struct signals_seen seen);
-/* Waits as a read of a terminal does (WAY_TERMINAL). Returns 0 if nothing came. */
+/* Waits as a read of a terminal does (CONTINUE_TERMINAL). Returns 0 if nothing came. */
 long wait_for_terminal(ucontext_t *uc, int64_t timeout, struct signals_seen seen);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds out which system call a signal has interrupted, and how to continue it. */
-#include "preload/waits/wait_ways.h"
+#include "preload/waits/interrupted_call.h"
 
 #if defined(__x86_64__)
 
@@ -31,55 +31,55 @@ static uintptr_t stack_of(const ucontext_t *uc)
 }
 
 static const struct wait_rule rules[] = {
-    {SYS_nanosleep, WAY_KERNEL, 0, 0},
-    {SYS_clock_nanosleep, WAY_KERNEL, 0, 0},
-    {SYS_poll, WAY_KERNEL, 0, 0},
-    {SYS_futex, WAY_KERNEL, 0, 0},
-    {SYS_pause, WAY_AGAIN, 0, 0},
-    {SYS_rt_sigsuspend, WAY_AGAIN, 0, 0},
-    {SYS_msgrcv, WAY_AGAIN, 0, 0},
-    {SYS_msgsnd, WAY_AGAIN, 0, 0},
-    {SYS_semop, WAY_AGAIN, 0, 0},
-    {SYS_io_uring_enter, WAY_AGAIN, 0, 0},
-    {SYS_select, WAY_REST, 4, UNIT_TIMEVAL},
-    {SYS_pselect6, WAY_REST, 4, UNIT_TIMESPEC},
-    {SYS_ppoll, WAY_REST, 2, UNIT_TIMESPEC},
-    {SYS_epoll_wait, WAY_TIMED, 3, UNIT_MS},
-    {SYS_epoll_pwait, WAY_TIMED, 3, UNIT_MS},
-    {SYS_epoll_pwait2, WAY_TIMED, 3, UNIT_TIMESPEC},
-    {SYS_rt_sigtimedwait, WAY_TIMED, 2, UNIT_TIMESPEC},
-    {SYS_semtimedop, WAY_TIMED, 3, UNIT_TIMESPEC},
-    {SYS_io_getevents, WAY_TIMED, 4, UNIT_TIMESPEC},
-    {SYS_io_pgetevents, WAY_TIMED, 4, UNIT_TIMESPEC},
-    {SYS_read, WAY_SOCKET, 0, UNIT_RECEIVE},
-    {SYS_readv, WAY_SOCKET, 0, UNIT_RECEIVE},
-    {SYS_recvfrom, WAY_SOCKET, 0, UNIT_RECEIVE},
-    {SYS_recvmsg, WAY_SOCKET, 0, UNIT_RECEIVE},
-    {SYS_recvmmsg, WAY_SOCKET, 0, UNIT_RECEIVE},
-    {SYS_accept, WAY_SOCKET, 0, UNIT_RECEIVE},
-    {SYS_accept4, WAY_SOCKET, 0, UNIT_RECEIVE},
-    {SYS_write, WAY_SOCKET, 0, UNIT_SEND},
-    {SYS_writev, WAY_SOCKET, 0, UNIT_SEND},
-    {SYS_sendto, WAY_SOCKET, 0, UNIT_SEND},
-    {SYS_sendmsg, WAY_SOCKET, 0, UNIT_SEND},
-    {SYS_sendmmsg, WAY_SOCKET, 0, UNIT_SEND},
-    {SYS_connect, WAY_SOCKET, 0, UNIT_SEND},
-    {SYS_ioctl, WAY_RESTARTED, 0, 0},
-    {SYS_open, WAY_RESTARTED, 0, 0},
-    {SYS_openat, WAY_RESTARTED, 0, 0},
-    {SYS_creat, WAY_RESTARTED, 0, 0},
-    {SYS_wait4, WAY_RESTARTED, 0, 0},
-    {SYS_waitid, WAY_RESTARTED, 0, 0},
-    {SYS_flock, WAY_RESTARTED, 0, 0},
-    {SYS_fcntl, WAY_RESTARTED, 0, 0},
-    {SYS_mq_timedsend, WAY_RESTARTED, 0, 0},
-    {SYS_mq_timedreceive, WAY_RESTARTED, 0, 0},
-    {SYS_getrandom, WAY_RESTARTED, 0, 0},
-    {SYS_splice, WAY_RESTARTED, 0, 0},
-    {SYS_tee, WAY_RESTARTED, 0, 0},
-    {SYS_vmsplice, WAY_RESTARTED, 0, 0},
-    {SYS_sendfile, WAY_RESTARTED, 0, 0},
-    {449 /* futex_waitv */, WAY_RESTARTED, 0, 0},
+    {SYS_nanosleep, CONTINUE_KERNEL, 0, 0},
+    {SYS_clock_nanosleep, CONTINUE_KERNEL, 0, 0},
+    {SYS_poll, CONTINUE_KERNEL, 0, 0},
+    {SYS_futex, CONTINUE_KERNEL, 0, 0},
+    {SYS_pause, CONTINUE_AGAIN, 0, 0},
+    {SYS_rt_sigsuspend, CONTINUE_AGAIN, 0, 0},
+    {SYS_msgrcv, CONTINUE_AGAIN, 0, 0},
+    {SYS_msgsnd, CONTINUE_AGAIN, 0, 0},
+    {SYS_semop, CONTINUE_AGAIN, 0, 0},
+    {SYS_io_uring_enter, CONTINUE_AGAIN, 0, 0},
+    {SYS_select, CONTINUE_REST, 4, UNIT_TIMEVAL},
+    {SYS_pselect6, CONTINUE_REST, 4, UNIT_TIMESPEC},
+    {SYS_ppoll, CONTINUE_REST, 2, UNIT_TIMESPEC},
+    {SYS_epoll_wait, CONTINUE_TIMED, 3, UNIT_MS},
+    {SYS_epoll_pwait, CONTINUE_TIMED, 3, UNIT_MS},
+    {SYS_epoll_pwait2, CONTINUE_TIMED, 3, UNIT_TIMESPEC},
+    {SYS_rt_sigtimedwait, CONTINUE_TIMED, 2, UNIT_TIMESPEC},
+    {SYS_semtimedop, CONTINUE_TIMED, 3, UNIT_TIMESPEC},
+    {SYS_io_getevents, CONTINUE_TIMED, 4, UNIT_TIMESPEC},
+    {SYS_io_pgetevents, CONTINUE_TIMED, 4, UNIT_TIMESPEC},
+    {SYS_read, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_readv, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_recvfrom, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_recvmsg, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_recvmmsg, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_accept, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_accept4, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_write, CONTINUE_SOCKET, 0, UNIT_SEND},
+    {SYS_writev, CONTINUE_SOCKET, 0, UNIT_SEND},
+    {SYS_sendto, CONTINUE_SOCKET, 0, UNIT_SEND},
+    {SYS_sendmsg, CONTINUE_SOCKET, 0, UNIT_SEND},
+    {SYS_sendmmsg, CONTINUE_SOCKET, 0, UNIT_SEND},
+    {SYS_connect, CONTINUE_SOCKET, 0, UNIT_SEND},
+    {SYS_ioctl, CONTINUE_RESTARTED, 0, 0},
+    {SYS_open, CONTINUE_RESTARTED, 0, 0},
+    {SYS_openat, CONTINUE_RESTARTED, 0, 0},
+    {SYS_creat, CONTINUE_RESTARTED, 0, 0},
+    {SYS_wait4, CONTINUE_RESTARTED, 0, 0},
+    {SYS_waitid, CONTINUE_RESTARTED, 0, 0},
+    {SYS_flock, CONTINUE_RESTARTED, 0, 0},
+    {SYS_fcntl, CONTINUE_RESTARTED, 0, 0},
+    {SYS_mq_timedsend, CONTINUE_RESTARTED, 0, 0},
+    {SYS_mq_timedreceive, CONTINUE_RESTARTED, 0, 0},
+    {SYS_getrandom, CONTINUE_RESTARTED, 0, 0},
+    {SYS_splice, CONTINUE_RESTARTED, 0, 0},
+    {SYS_tee, CONTINUE_RESTARTED, 0, 0},
+    {SYS_vmsplice, CONTINUE_RESTARTED, 0, 0},
+    {SYS_sendfile, CONTINUE_RESTARTED, 0, 0},
+    {449 /* futex_waitv */, CONTINUE_RESTARTED, 0, 0},
 };
 
 static const struct wait_rule *rule_of(long number)
@@ -93,7 +93,7 @@ static const struct wait_rule *rule_of(long number)
 bool waits_is_timed(long number)
 {
     const struct wait_rule *r = rule_of(number);
-    return r != NULL && (r->way == WAY_TIMED || r->way == WAY_SOCKET);
+    return r != NULL && (r->continuation == CONTINUE_TIMED || r->continuation == CONTINUE_SOCKET);
 }
 
 /* --- which call it was ------------------------------------------------------------------------ */
@@ -221,33 +221,36 @@ static bool socket_timeout(const ucontext_t *uc, const struct wait_rule *r, int6
     return *ns != 0;
 }
 
-static enum wait_way way_of(const ucontext_t *uc, const struct wait_rule *r, int64_t *timeout)
+static enum wait_continuation continuation_of(const ucontext_t *uc, const struct wait_rule *r,
+                                              int64_t *timeout)
 {
-    switch ((enum wait_way)r->way) {
-    case WAY_KERNEL:
+    switch ((enum wait_continuation)r->continuation) {
+    case CONTINUE_KERNEL:
         return r->number == SYS_clock_nanosleep && (wait_argument(uc, 1) & TIMER_ABSTIME) != 0
-                   ? WAY_AGAIN
-                   : WAY_KERNEL;
-    case WAY_AGAIN:
+                   ? CONTINUE_AGAIN
+                   : CONTINUE_KERNEL;
+    case CONTINUE_AGAIN:
         return r->number == SYS_io_uring_enter && (wait_argument(uc, 3) & URING_EXTENDED) != 0
-                   ? WAY_NONE
-                   : WAY_AGAIN;
-    case WAY_REST:
-    case WAY_TIMED: return timeout_of(uc, r, timeout) ? (enum wait_way)r->way : WAY_AGAIN;
-    case WAY_SOCKET: return socket_timeout(uc, r, timeout) ? WAY_SOCKET : WAY_AGAIN;
-    case WAY_TERMINAL:
-    case WAY_TRANSFER:
-    case WAY_RESTARTED:
-    case WAY_NONE: break;
+                   ? CONTINUE_NONE
+                   : CONTINUE_AGAIN;
+    case CONTINUE_REST:
+    case CONTINUE_TIMED:
+        return timeout_of(uc, r, timeout) ? (enum wait_continuation)r->continuation
+                                          : CONTINUE_AGAIN;
+    case CONTINUE_SOCKET: return socket_timeout(uc, r, timeout) ? CONTINUE_SOCKET : CONTINUE_AGAIN;
+    case CONTINUE_TERMINAL:
+    case CONTINUE_TRANSFER:
+    case CONTINUE_RESTARTED:
+    case CONTINUE_NONE: break;
     }
-    return WAY_NONE;
+    return CONTINUE_NONE;
 }
 
 struct wait_broken wait_look(const ucontext_t *uc)
 {
     struct wait_broken b = {.rule = rule_of(wait_number(uc))};
     if (b.rule != NULL)
-        b.way = way_of(uc, b.rule, &b.timeout);
+        b.continuation = continuation_of(uc, b.rule, &b.timeout);
     return b;
 }
 
