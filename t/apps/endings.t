@@ -39,12 +39,14 @@ for mpi in openmpi mpich; do
         bare=$(outcome $mpi $ranks "$way")
         like "$bare" '^before$' "$way under $mpi: the bare program gets there"
         traced=$(outcome $mpi $ranks "$way" LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$folder")
-        # A launcher's own status differs now and then: once in thousands of runs MPICH's was 1
-        # instead of the argument of MPI_Abort.
+        # MPICH's launcher returns 1, whatever the program's status, if it sees that the connection
+        # to a rank is closed before it sees that the rank has ended: on a busy machine in 1 of 150
+        # runs of a bare program that ends without MPI_Finalize. Then both run once more.
         for again in 1 2 3 4; do
-            [ "$traced" != "$bare" ] || break
-            diag "$way under $mpi: bare ${bare//$'\n'/ }, traced ${traced//$'\n'/ }; the bare program once more ($again)"
+            [ $mpi = mpich ] && [ "$traced" != "$bare" ] && [[ $traced == 1$'\n'* || $bare == 1$'\n'* ]] || break
+            diag "$way under $mpi: bare ${bare//$'\n'/ }, traced ${traced//$'\n'/ }; both once more ($again)"
             bare=$(outcome $mpi $ranks "$way")
+            traced=$(outcome $mpi $ranks "$way" LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$folder")
         done
         is "$traced" "$bare" "$way under $mpi: the same status and output"
         if [ $ranks = 1 ]; then
