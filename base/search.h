@@ -6,9 +6,9 @@
 
 #include <stddef.h>
 
-/* Sets `place`, a variable of type size_t, to the first index below `count` for which the expression
- * `is_before` is false, or to `count` if there is none. `is_before` uses `place`; it must be true
- * for the first indexes, and false for all others. `count` is evaluated once. */
+/* Sets `place`, a variable of type size_t, to the first index below `count` for which the
+ * expression `is_before` is false, or to `count` if there is none. `is_before` uses `place`; it
+ * must be true for the first indexes, and false for all others. `count` is evaluated once. */
 #define SEARCH_FIRST(place, count, is_before)                                                      \
     do {                                                                                           \
         size_t search_low = 0, search_high = (count);                                              \
