@@ -232,22 +232,22 @@ traced chains REGTRACE_EXIT_WAIT=60 REGTRACE_CONTROL="$(printf 'start:timeout:%s
 is "$(count 'alarm fires.*event="start"') $(cat "$trace/regtrace.log" 2>/dev/null)" "40 " "forty chains wait for times of their own"
 # A handler may interrupt the program in setenv(), which has freed the list that environ still
 # points to.
-cat >"$T/amid.c" <<'EOF'
+cat >"$T/broken_environ.c" <<'EOF'
 #include <regtrace.h>
 extern char **environ;
 int main(void)
 {
     char **keep = environ;
     environ = (char **)16;
-    regtrace_region_begin("amid");
-    regtrace_region_end("amid");
+    regtrace_region_begin("solve");
+    regtrace_region_end("solve");
     environ = keep;
     return 0;
 }
 EOF
-cc -I "$REGTRACE_SOURCE/share/include" -o "$T/amid.out" "$T/amid.c"
-traced amid "$T/amid.out"
-is "$(count 'region begins.*"amid"')" 1 "a first event while environ points nowhere is recorded"
+cc -I "$REGTRACE_SOURCE/share/include" -o "$T/broken_environ.out" "$T/broken_environ.c"
+traced broken_environ "$T/broken_environ.out"
+is "$(count 'region begins.*"solve"')" 1 "a first event while environ points nowhere is recorded"
 
 # The file of a process also has the types and labels of marks that the process gave before it
 # recorded, and the regions and marks that its parent had open or had given.

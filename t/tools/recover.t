@@ -111,7 +111,7 @@ print(len(tail))
 END
     )
     json_events() { "$REGTRACE" report --json "$T/torn" | grep -m 1 -oE '"events": [0-9]+'; }
-    is "$(json_events)" "\"events\": 1000" 'a row that is half written: whoever reads the file sees those before it'
+    is "$(json_events)" "\"events\": 1000" 'a row that is half written: readers of the file see the rows before it'
     like "$("$REGTRACE" report "$T/torn")" "^  $((rows - 1000)) more left out until regtrace recover" 'the report says how many are left out'
     like "$("$REGTRACE" report --json "$T/torn")" "\"left_out_until_recover\": $((rows - 1000))," 'in the JSON too'
     run 60 "$REGTRACE" recover "$T/torn"

@@ -122,7 +122,7 @@ stop:
 }
 
 /* Indexes below 0: compilers add them to the address of the table's middle. */
-APART long amid(const long *p, int n, long *m)
+APART long between(const long *p, int n, long *m)
 {
     static const void *const to[] = {&&a, &&b, &&c, &&d, &&e};
     long s = 0;
@@ -189,7 +189,7 @@ int main(void)
     }
     long s = dense(number, MANY, m) + negative(below, MANY, m) + high(above, MANY, m);
     s += distant(far, MANY, m) + unbounded(any, MANY, m) + labels(program, m);
-    s += changing(above, MANY, m) + amid(around, MANY, m);
+    s += changing(above, MANY, m) + between(around, MANY, m);
     printf("%ld\n", s);
     return 0;
 }

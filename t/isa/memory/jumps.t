@@ -30,7 +30,7 @@ for compiler in gcc clang; do
                 read -r computed recorded made < <(tables "$f" ./jumps)
                 [[ $computed -ge 1 && $recorded = 0 && $made -ge 1 ]] || bad+=" $f: $computed $recorded $made"
             done
-            for f in labels amid; do
+            for f in labels between; do
                 read -r computed recorded made < <(tables "$f" ./jumps)
                 case $flags in -O0 | -O1) ;; *) [[ $computed -ge 1 && $recorded = 0 && $made -ge 1 ]] || bad+=" $f: $computed $recorded $made" ;; esac
             done

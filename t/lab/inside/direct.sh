@@ -53,7 +53,7 @@ for told in off told; do
     run 2000 "$LAB_PROGRAMS/direct" $told
     diag "$told: status $status, $out"
     [ "$status" = 132 ] || [[ "$status $out" == "0 mapped 1 wrong 0 "* ]]
-    ok $? "$told: who forbids it amid a run ends programs that read so (SIGILL), as dev/counting.md says, but those that have been told"
+    ok $? "$told: forbidding it during a run ends programs that read counters so (SIGILL), as dev/counting.md says, except those that have been told"
 done
 is "$status $(sed -nE 's/.*(wrong [0-9]+) .*/\1/p' <<<"$out")" "0 wrong 0" "who has been told reads by read(2)"
 allow 0

@@ -82,11 +82,11 @@ for level in -O0 -O2; do
             "$level, $functions: what they store is recorded"
     done
 done
-# amid COMPILER WAY EXPECTED CHAIN: checks windows that open within functions that were entered
+# midway COMPILER WAY EXPECTED CHAIN: checks windows that open within functions that were entered
 # before.
-amid() {
+midway() {
     local ALL='^[^l]' WINDOWS=$4
-    part "$1: opened amid a function, by $2" ./amid "$3" "$2" 100
+    part "$1: opened within a function, by $2" ./midway "$3" "$2" 100
 }
 for compiler in 'gcc -O0' 'gcc -O2' 'clang -O0' 'clang -O3'; do
     if ! command -v "${compiler% *}" >/dev/null; then
@@ -94,12 +94,12 @@ for compiler in 'gcc -O0' 'gcc -O2' 'clang -O0' 'clang -O3'; do
         continue
     fi
     # shellcheck disable=SC2086
-    $compiler -I"$REGTRACE_SOURCE" -o amid "$here/programs/memory_midway.c" || exit 99
-    amid "$compiler" name "100 windows, 200 calls, 8500 accesses, ended early: 0" "$WINDOWS"
-    amid "$compiler" calls "100 windows, 266 calls, 5754 accesses, ended early: 0" "$WINDOWS"
-    amid "$compiler" function "100 windows, 200 calls, 1956 accesses, ended early: 0" 'start:enter_func:phase,stop:enter_func:close_window,repeat:100000'
-    amid "$compiler" pcontrol "100 windows, 200 calls, 5300 accesses, ended early: 0" 'start:pcontrol:level=1,stop:pcontrol:level=0,repeat:100000'
-    amid "$compiler" start "100 windows, 100 calls, 5100 accesses, ended early: 0" 'start:timeout:100000s'
+    $compiler -I"$REGTRACE_SOURCE" -o midway "$here/programs/memory_midway.c" || exit 99
+    midway "$compiler" name "100 windows, 200 calls, 8500 accesses, ended early: 0" "$WINDOWS"
+    midway "$compiler" calls "100 windows, 266 calls, 5754 accesses, ended early: 0" "$WINDOWS"
+    midway "$compiler" function "100 windows, 200 calls, 1956 accesses, ended early: 0" 'start:enter_func:phase,stop:enter_func:close_window,repeat:100000'
+    midway "$compiler" pcontrol "100 windows, 200 calls, 5300 accesses, ended early: 0" 'start:pcontrol:level=1,stop:pcontrol:level=0,repeat:100000'
+    midway "$compiler" start "100 windows, 100 calls, 5100 accesses, ended early: 0" 'start:timeout:100000s'
 done
 # However many functions there are, none has a probe outside windows.
 {

@@ -39,7 +39,7 @@ for flags in gcc' -O0' gcc' -O2 -fcf-protection=none' gcc' -O2 -no-pie -fno-pie 
     [[ $flags = *-no-pie* ]] || waits "$flags, one of several" chosen 20 "$(printf %x $((cells + 8)))" 19
     remove_run run
     "$REGTRACE" run -quiet -o run -memory . -control 'start:enter_func:open_window,stop:timeout:1ms' -- ./direct nothing >out 2>err
-    is "$? $(cat out)" "0 $(./direct nothing)" "$flags, a window that ends amid calls: the same output"
+    is "$? $(cat out)" "0 $(./direct nothing)" "$flags, a window that ends within calls: the same output"
     run 60 bash -c '"$1" skel replay -format binary run | wc -c' - "$REGTRACE"
     ok_run "$flags: it has none of later calls: $out bytes" test "$out" -lt 100000000
 done

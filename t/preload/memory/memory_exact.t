@@ -131,15 +131,15 @@ else
 fi
 
 # Mid-function entries too, and copies that are made while the program runs.
-cc -O2 -I"$REGTRACE_SOURCE" -o amid "$here/programs/memory_midway.c" || exit 99
+cc -O2 -I"$REGTRACE_SOURCE" -o midway "$here/programs/memory_midway.c" || exit 99
 for plan in registers addresses; do
     for part in 'name 200 8500 start:enter_func:open_window,stop:enter_func:close_window' 'start 100 5100 start:timeout:100000s'; do
         read -r way calls accesses chain <<<"$part"
         rm -rf late log
         env MEMORY_LOG="$T/log" REGTRACE_DIR="$T/late" REGTRACE_MEMORY='^[^l]' REGTRACE_MEMORY_PLAN=$plan REGTRACE_CONTROL="$chain,repeat:100000" \
-            LD_PRELOAD="$LIBREGTRACE" ./amid "$way" 100 >said 2>&1 || diag "$(tail -3 said)"
+            LD_PRELOAD="$LIBREGTRACE" ./midway "$way" 100 >said 2>&1 || diag "$(tail -3 said)"
         "$REGTRACE" skel replay late >replayed 2>said || diag "$(cat said)"
-        is "$("$PYTHON_ANY" "$here/memory.py" ./amid log replayed 2>&1)" "100 windows, $calls calls, $accesses accesses, ended early: 0" "opened amid a function, by $way, $plan"
+        is "$("$PYTHON_ANY" "$here/memory.py" ./midway log replayed 2>&1)" "100 windows, $calls calls, $accesses accesses, ended early: 0" "opened within a function, by $way, $plan"
     done
 done
 

@@ -67,7 +67,7 @@ int main(void)
             usleep(1000);
         long mean = calls();
         close_window();
-        then = atomic_load(&rounds); /* whoever comes to it last puts things back */
+        then = atomic_load(&rounds); /* the last thread to get here restores the state */
         while (atomic_load(&rounds) < then + 2)
             usleep(1000);
         long after = calls(), left = 0;

@@ -57,7 +57,7 @@ APART long last(volatile long *a, long n)
 }
 
 long twice(volatile long *a, long n), falls(volatile long *a, long n),
-    middle(volatile long *a, long n), amid(volatile long *a, long n);
+    middle(volatile long *a, long n), within(volatile long *a, long n);
 __asm__(
     ".type twice,@function\ntwice: cmp $3,%rsi\n je last\n add $8,%rdi\n cmp $5,%rsi\n je last\n "
     "mov (%rdi),%rax\n ret\n.size twice,.-twice\n"
@@ -65,7 +65,7 @@ __asm__(
     ".type middle,@function\nmiddle: addq $2,8(%rdi)\n mov 8(%rdi),%rax\n ret\n.size "
     "middle,.-middle\n"
     ".type other,@function\nother: ud2\ninto: mov 8(%rdi),%rax\n ret\n.size other,.-other\n"
-    ".type amid,@function\namid: sub $8,%rsp\n call into\n add $8,%rsp\n ret\n.size amid,.-amid\n");
+    ".type within,@function\nwithin: sub $8,%rsp\n call into\n add $8,%rsp\n ret\n.size within,.-within\n");
 
 long ping(volatile long *a, long n);
 APART long pong(volatile long *a, long n)
@@ -101,7 +101,7 @@ APART long ends(int n)
 {
     long sum = 0;
     for (int i = 0; i < n; i++) {
-        sum += twice(cells, i) + falls(cells + 4, i) + middle(cells + 6, i) + amid(cells + 8, i);
+        sum += twice(cells, i) + falls(cells + 4, i) + middle(cells + 6, i) + within(cells + 8, i);
         sum += ping(cells, i) + for_library("12");
     }
     return sum;
