@@ -272,20 +272,6 @@ static void sleep_a_little(struct writer_session *s)
     atomic_store(&h->writer_sleeps, 0);
 }
 
-/* Returns true if the file holds only regtrace's own bookkeeping. A program that only execs another
- * is not a rank. */
-static bool only_edges(const struct writer_session *s)
-{
-    const struct rankfile *f = &s->file;
-    if (f->written > 0 || (s->drain.values != NULL && s->drain.values->thread_count > 0) ||
-        atomic_load(&header(s)->mpi_state) != STREAM_MPI_NONE)
-        return false;
-    for (size_t i = 0; i < f->row_count; i++)
-        if (EVENT_MODEL(f->rows[i].code) != 'R')
-            return false;
-    return true;
-}
-
 /* Notes for the index what it would otherwise have to open the file for. */
 static void summarise(struct writer_session *s, const char *reason)
 {
@@ -313,7 +299,7 @@ static int finish_file(struct writer_session *s, enum ending ending, bool *kept)
     bool moved;
     int rc = drain_step(&s->drain, DRAIN_FINAL, &moved);
     *kept = true;
-    if (rc == 0 && ending == ENDING_EXEC && only_edges(s)) {
+    if (rc == 0 && ending == ENDING_EXEC && !replaced_program_has_results(s)) {
         *kept = false;
         return 0;
     }
@@ -358,9 +344,10 @@ static int end_session(struct writer_session *s, enum ending ending)
     bool kept = false, last = false;
     struct rt_error e = {{0}};
     int rc = 0;
-    bool wanted = ending != ENDING_EMPTY &&
-                  (s->file_open || drain_has_events(&s->drain, true) || ending == ENDING_FINISHED ||
-                   atomic_load(&header(s)->mpi_state) != STREAM_MPI_NONE);
+    bool wanted =
+        ending != ENDING_EMPTY &&
+        (s->file_open || drain_has_events(&s->drain, true) || ending == ENDING_FINISHED ||
+         replaced_program_is_counted(s) || atomic_load(&header(s)->mpi_state) != STREAM_MPI_NONE);
     if (wanted && !s->file_open)
         rc = open_file(s, &e);
     if (wanted && rc == 0) {

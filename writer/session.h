@@ -29,4 +29,11 @@ struct writer_session {
  * code. */
 int session_run(struct writer_session *s, int stream_fd, const char *dir);
 
+/* --- a program that has called exec: replaced_program.c --------------------------------------- */
+
+/* Were its instructions counted as -count asks? */
+bool replaced_program_is_counted(const struct writer_session *s);
+/* Returns false if its file would hold nothing that the user has asked for. */
+bool replaced_program_has_results(const struct writer_session *s);
+
 #endif

@@ -107,6 +107,35 @@ is "$status $(regions)" '9 one two three' 'REGTRACE_FOLLOW=0: this process alone
 is "$(files)" 1 'and one file'
 traced wrapped REGTRACE_CONTROL=stop:signal:SIGURG ./wrap ./other
 is "$status $(regions) $(files)" '9 one two three 1' 'a program that does nothing but exec another leaves no file'
+# What was asked of a program that execs another is kept: its windows, though they hold no event,
+# and its counts.
+cat >steps.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) void work(void)
+{
+    __asm__ volatile("");
+}
+int main(int argc, char **argv)
+{
+    int left = argc > 1 ? atoi(argv[1]) : 0;
+    char next[12];
+    for (int i = 0; i < 6; i++)
+        work();
+    snprintf(next, sizeof next, "%d", left - 1);
+    return left > 0 ? execl(argv[0], argv[0], next, (char *)NULL) : 0;
+}
+END
+cc -finstrument-functions -o steps steps.c
+traced asked REGTRACE_CONTROL=start:enter_func:work,stop:enter_func:work,repeat ./steps 2
+is "$status $(grep -c EV_WINDOW_OPEN <<<"$events") $(files)" '0 9 3' 'windows of programs that exec another are kept'
+if [ "$(uname -m)" = x86_64 ]; then
+    traced counted REGTRACE_COUNT=1 REGTRACE_PMU=step ./steps 2
+    is "$status $(files)" '0 3' 'and so are their counts'
+else
+    skip 'counts' 'steps are counted on x86-64'
+fi
 # Programs joined by exec share the folder that is named after the first one.
 env -u REGTRACE_DIR LD_PRELOAD="$LIBREGTRACE" ./p exec >/dev/null
 wait_for 20 bash -c 'test -e regtrace-p-*/regtrace.h5'
