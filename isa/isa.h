@@ -9,6 +9,8 @@
 #ifndef REGTRACE_ISA_ISA_H
 #define REGTRACE_ISA_ISA_H
 
+#include "base/hash.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +27,7 @@ struct isa_plan {
     char magic[8];
     uint32_t version, header_bytes;
     uint64_t bytes; /* size of the whole plan */
+    uint64_t check; /* isa_plan_checksum() */
     uint8_t build_id[32];
     uint32_t build_id_bytes, zero;
     uint64_t base; /* lowest address of the image, the origin of image+offset */
@@ -93,14 +96,23 @@ static inline bool isa_copy_lies_in(const struct isa_plan *h, const struct isa_c
            (uint64_t)c->steps + c->step_count <= h->steps.count;
 }
 
+/* Returns the checksum of all that follows `check` in a plan. */
+static inline uint64_t isa_plan_checksum(const struct isa_plan *h)
+{
+    size_t from = offsetof(struct isa_plan, check) + sizeof h->check;
+    return hash_checksum((const char *)h + from, h->bytes - from);
+}
+
 /* Returns these bytes, aligned to 8, as a plan. Returns NULL if they are not a complete plan of
  * this version for this request (request NULL: for any request or none). Does not trust the content
- * of a file: checks that all tables and copies of the plan lie within it. */
+ * of a file: checks that all tables and copies of the plan lie within it, and the checksum, since
+ * the program would execute damaged code. */
 static inline const struct isa_plan *isa_plan_read(const void *bytes, size_t n, const char *request)
 {
     const struct isa_plan *h = (const struct isa_plan *)bytes;
     if (n < sizeof *h || memcmp(h->magic, ISA_PLAN_MAGIC, sizeof h->magic) != 0 ||
         h->version != ISA_PLAN_VERSION || h->header_bytes != sizeof *h || h->bytes != n ||
+        h->check != isa_plan_checksum(h) ||
         !isa_table_lies_in(&h->sites, sizeof(struct isa_site), n) ||
         !isa_table_lies_in(&h->fixups, sizeof(struct isa_fixup), n) ||
         !isa_table_lies_in(&h->steps, sizeof(struct isa_step), n) ||

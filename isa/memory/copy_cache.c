@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Caches instrumented copies and skeletons. A cache file has: struct copy_cache_head, the key, the
- * output, copies, skeleton. */
+ * output, copies, skeleton. The program executes the copies, so damage must be found. */
 #include "isa/memory/copy_cache.h"
 
 #include "base/format/copy.h"
+#include "base/hash.h"
 #include "base/sys.h"
 #include "base/toolkit/map.h"
 
@@ -15,11 +16,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define KEPT_MAGIC "rtkept1"
+#define KEPT_MAGIC "rtkept2"
 
 struct copy_cache_head {
     char magic[8];
     uint64_t key, said, copies, skeleton; /* sizes in bytes */
+    uint64_t check;                       /* hash_checksum() of all that follows */
 };
 
 /* The key identifies this program's file, since another build may make other copies. */
@@ -57,6 +59,7 @@ static bool deliver(const struct copy_cache *k, const char *copies, const char *
                 h->key == k->key_bytes && h->said < n && h->copies < n && h->skeleton < n &&
                 n == sizeof *h + h->key + h->said + h->copies + h->skeleton &&
                 memcmp(bytes + sizeof *h, k->key, k->key_bytes) == 0 &&
+                h->check == hash_checksum(bytes + sizeof *h, n - sizeof *h) &&
                 put_file(copies, said + h->said, h->copies) &&
                 put_file(skeleton, said + h->said + h->copies, h->skeleton) &&
                 fwrite(said, 1, h->said, stdout) == h->said;
@@ -120,6 +123,8 @@ static void store(const struct copy_cache *k, const char *said, size_t said_byte
         to = mempcpy(to, said, h.said);
         to = mempcpy(to, code, h.copies);
         (void)mempcpy(to, text, h.skeleton);
+        h.check = hash_checksum(bytes + sizeof h, n - sizeof h);
+        memcpy(bytes, &h, sizeof h);
         (void)cache_put(k->cache.folder, k->path, (const uint8_t *)bytes, n);
     }
     free(bytes);

@@ -96,6 +96,7 @@ uint8_t *plan_bytes(const struct plan *p, size_t *n)
     put(out, &h.steps, p->steps, sizeof *p->steps);
     put(out, &h.code, p->bytes, 1);
     put(out, &h.text, p->text, 1);
+    ((struct isa_plan *)(void *)out)->check = isa_plan_checksum((const void *)out);
     *n = at;
     return out;
 }

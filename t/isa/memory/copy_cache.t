@@ -44,7 +44,7 @@ cp before kernels
 # A cached file is used only if nobody else may write it and it is complete.
 for f in cache/regtrace/*.copies; do
     cp "$f" whole
-    for change in 'head -c 50000 whole' 'head -c 20 whole' ': nothing' 'tr a-z b-za <whole'; do
+    for change in 'head -c 50000 whole' 'head -c 20 whole' ': nothing' 'tr a-z b-za <whole' '{ head -c 30000 whole; printf "\351"; tail -c +30002 whole; }'; do
         bash -c "${change/#: nothing/:}" >"$f"
         made damaged --kept --function '^[a-m]' --opens main
         same bare damaged || bad+=" $f,$change"

@@ -132,6 +132,20 @@ remade() {
 head -c 200 whole >"$plan"; remade "a plan cut short"
 sed 's/enter:sin/enter:cos/' whole >"$plan"; remade "a plan of another request"
 : >"$plan"; remade "an empty one"
+# The program executes a plan's code: each damaged bit must be found.
+"$PYTHON_ANY" -c 'import sys
+plan = bytearray(open("whole", "rb").read())
+for bit in range(0, 8 * len(plan), 1 + 8 * len(plan) // 40):
+    plan[bit // 8] ^= 1 << bit % 8
+    open("flipped.%d" % bit, "wb").write(plan)
+    plan[bit // 8] ^= 1 << bit % 8'
+for flipped in flipped.*; do
+    cp "$flipped" "$plan"
+    "$SITES" "$libm" enter:sin >/dev/null
+    cmp -s whole "$plan" || echo "$flipped"
+done >taken
+is "$(ls flipped.* | wc -l) $(cat taken)" "40 " "each of 40 plans with one damaged bit is made anew"
+rm flipped.*
 rm "$plan"; ln -s "$T/whole" "$plan"; remade "a symbolic link"
 cp whole "$plan"; chmod 666 "$plan"; inode=$(stat -c %i "$plan"); remade "one that others may write"
 isnt "$(stat -c %i "$plan")" "$inode" "and it is another file"
