@@ -150,6 +150,9 @@ void image_free_symbols(struct image *m);
  * name; parts of functions (foo.cold, foo.part.0) do not. */
 bool image_name_matches(const struct image_symbol *s, const char *wanted);
 
+/* Does a C++ name that is not mangled match, by the same rules? Changes `plain`. */
+bool image_name_plain_matches(char *plain, const char *wanted);
+
 /* Returns the demangled name, or a copy of `name` if it is no C++ name; the caller frees it.
  * Returns NULL without memory. */
 char *image_name_demangle(const char *name) RT_MUST_CHECK;
@@ -171,8 +174,9 @@ bool image_has_stubs(const struct image *m, uint64_t from, uint64_t to);
 bool image_name_fits(const regex_t *regex, const char *name);
 
 /* Returns the number of places where the compiler inlined a function of this name that has no code
- * of its own, according to DWARF; 0 without DWARF. Writes "FILE:LINE address:IMAGE+0xOFFSET, ..."
- * for the replaced calls, as many as fit into `out`. */
+ * of its own, according to DWARF; 0 without DWARF. Writes "FILE:LINE address:@+0xOFFSET, ..." for
+ * the replaced calls, as many as fit into `out`; @ stands for the image, whose name may be another
+ * one when the text is read from the cache. */
 unsigned image_name_inlined(const struct image *m, const char *wanted, char *out, size_t room);
 
 struct near_names;

@@ -3,6 +3,8 @@
  * image's DWARF (version 5, 3.3.8). */
 #include "isa/image/image.h"
 
+#include "base/name.h"
+
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -26,17 +28,53 @@ struct inlined_search {
     /* The function's own entries, to which inlined instances refer: where they lie in memory. */
     const void **functions;
     size_t function_count;
+    uint64_t *places; /* first addresses of the instances found so far */
 };
+
+/* Returns "scope::scope::name" of a function, malloc'ed, by the entries that contain its
+ * declaration. gcc writes no linkage name for functions that other units cannot call. */
+static char *qualified_name(Dwarf_Die *function, const char *name)
+{
+    Dwarf_Attribute a;
+    Dwarf_Die declared = *function, *scopes = NULL;
+    char *text = NULL;
+    size_t length;
+    (void)dwarf_formref_die(dwarf_attr(function, DW_AT_specification, &a), &declared);
+    int n = dwarf_getscopes_die(&declared, &scopes);
+    FILE *out = open_memstream(&text, &length);
+    for (int i = n; out != NULL && i-- > 1;) {
+        int tag = dwarf_tag(&scopes[i]);
+        const char *scope = dwarf_diename(&scopes[i]);
+        if (tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
+            tag == DW_TAG_union_type || tag == DW_TAG_subprogram)
+            (void)fprintf(out, "%s%s::", scope != NULL ? scope : "(anonymous namespace)",
+                          tag == DW_TAG_subprogram ? "()" : "");
+    }
+    free(scopes);
+    if (out == NULL)
+        return NULL;
+    (void)fputs(name, out);
+    return fclose(out) == 0 ? text : NULL;
+}
 
 static bool is_wanted(struct inlined_search *s, Dwarf_Die *function)
 {
     Dwarf_Attribute a;
-    const char *name = dwarf_diename(function);
+    const char *name = dwarf_diename(function), *word;
     const char *linkage = dwarf_formstring(
         dwarf_attr_integrate(function, DW_AT_linkage_name, &a) != NULL ? &a : NULL);
     struct image_symbol symbol = {.name = linkage != NULL ? linkage : name, .version = ""};
-    return symbol.name != NULL && (image_name_matches(&symbol, s->wanted) ||
-                                   (name != NULL && strcmp(name, s->wanted) == 0));
+    if (symbol.name == NULL)
+        return false;
+    if (image_name_matches(&symbol, s->wanted) || (name != NULL && strcmp(name, s->wanted) == 0))
+        return true;
+    size_t length = name_last_word(s->wanted, &word);
+    if (linkage != NULL || name == NULL || memmem(name, strlen(name), word, length) == NULL)
+        return false;
+    char *plain = qualified_name(function, name);
+    bool yes = plain != NULL && image_name_plain_matches(plain, s->wanted);
+    free(plain);
+    return yes;
 }
 
 static const char *base_name(const char *path)
@@ -69,18 +107,29 @@ static bool first_address(Dwarf_Die *instance, Dwarf_Addr *at)
     return dwarf_entrypc(instance, at) == 0 || dwarf_ranges(instance, 0, &base, at, &end) > 0;
 }
 
+/* The search comes to some instances twice. */
+static bool is_known(const struct inlined_search *s, uint64_t at)
+{
+    for (unsigned i = 0; i < s->found; i++)
+        if (s->places[i] == at)
+            return true;
+    return false;
+}
+
 static int take_instance(Dwarf_Die *instance, void *context)
 {
     struct inlined_search *s = context;
     Dwarf_Addr at;
     Dwarf_Word line;
-    if (!first_address(instance, &at) || at < s->image->base)
+    if (!first_address(instance, &at) || at < s->image->base || is_known(s, at))
         return DWARF_CB_OK;
+    if (image_grow((void **)&s->places, s->found, sizeof *s->places) != 0)
+        return DWARF_CB_ABORT;
+    s->places[s->found] = at;
     const char *file = call_file(instance, &line);
     char text[256];
-    int n = snprintf(text, sizeof text, "%s%.60s:%u address:%.80s+0x%llx", s->found > 0 ? ", " : "",
-                     file, (unsigned)line, base_name(s->image->path),
-                     (unsigned long long)(at - s->image->base));
+    int n = snprintf(text, sizeof text, "%s%.60s:%u address:@+0x%llx", s->found > 0 ? ", " : "",
+                     file, (unsigned)line, (unsigned long long)(at - s->image->base));
     s->found++;
     if (n > 0 && s->used + (size_t)n < s->room) {
         memcpy(s->out + s->used, text, (size_t)n + 1);
@@ -166,8 +215,8 @@ static int take_module(Dwfl_Module *module, void **user, const char *name, Dwarf
     (void)name;
     (void)start;
     each_unit(s, module, SEARCHED_MAX, search_unit);
-    /* Link-time optimization puts the instances into other units than the function. */
-    if (s->found != 0 || s->function_count == 0)
+    /* Link-time optimization puts instances into other units than the function. */
+    if (s->function_count == 0)
         return DWARF_CB_OK;
     qsort(s->functions, s->function_count, sizeof *s->functions, compare);
     each_unit(s, module, WALKED_MAX, walk);
@@ -181,5 +230,6 @@ unsigned image_name_inlined(const struct image *m, const char *wanted, char *out
     if (m->dwfl != NULL)
         (void)dwfl_getmodules(m->dwfl, take_module, &s, 0);
     free(s.functions);
+    free(s.places);
     return s.found;
 }

@@ -63,11 +63,28 @@ static size_t group_length(const char *text)
 }
 
 /* Does a '(' at p begin the function's own parameters? Only "const", "&" or a clone's mark follows
- * them. Others belong to a scope: "(anonymous namespace)::", "f(int)::", "decltype(...)". */
+ * them. Others belong to a scope: "(anonymous namespace)::", "f(int)::", "decltype (...)". */
 static bool begins_parameters(const char *p, const char *name, size_t n)
 {
+    while (n > 0 && name[n - 1] == ' ')
+        n--;
     return *p == '(' && strncmp(p + group_length(p), "::", 2) != 0 && n > 0 &&
            (n < 8 || strncmp(name + n - 8, "decltype", 8) != 0);
+}
+
+/* Of a function that returns a pointer to a function, "int (*f(char))(double)": returns the length
+ * of "(*" if that begins at p, otherwise 0. */
+static size_t pointer_length(const char *p, const char *begin)
+{
+    return p > begin && p[-1] == ' ' && p[0] == '('
+               ? strspn(p + 1, "*&") + (p[1] == '*' || p[1] == '&')
+               : 0;
+}
+
+/* Returns the length of the template arguments of an operator, " <int>", otherwise 0. */
+static size_t operator_arguments_length(const char *p)
+{
+    return p[0] == ' ' && p[1] == '<' ? 1 + group_length(p + 1) : 0;
 }
 
 /* Removes what stands in <> or () or [] or {}, in place. The first () ends the name unless it is
@@ -80,7 +97,13 @@ static size_t drop_arguments(char *text)
             size_t length = operator_length(p);
             memmove(text + n, p, length);
             n += length;
-            p += length;
+            p += length + operator_arguments_length(p + length);
+            continue;
+        }
+        size_t pointer = pointer_length(p, text);
+        if (pointer != 0) {
+            p += pointer;
+            n = 0;
             continue;
         }
         if (begins_parameters(p, text, n))
@@ -192,11 +215,15 @@ static const char *find_name(const char *plain, size_t *length)
 {
     const char *begin = plain, *p = plain;
     while (*p != '\0' && !begins_parameters(p, begin, (size_t)(p - begin))) {
-        if (*p == ' ')
-            begin = p + 1;
-        p += begins_operator(p, plain) ? operator_length(p)
-             : begins_group(*p)        ? group_length(p)
-                                       : 1;
+        size_t pointer = pointer_length(p, plain);
+        if (*p == ' ' || pointer != 0)
+            begin = p + (pointer != 0 ? pointer : 1);
+        if (pointer != 0)
+            p += pointer;
+        else if (begins_operator(p, plain))
+            p += operator_length(p) + operator_arguments_length(p + operator_length(p));
+        else
+            p += begins_group(*p) ? group_length(p) : 1;
     }
     *length = (size_t)(p - begin);
     return begin;
@@ -211,14 +238,20 @@ static bool matches_whole(const char *plain, const char *wanted)
            is_spelled(name, n, wanted);
 }
 
-static bool matches_plain(const char *mangled, const char *wanted)
+bool image_name_plain_matches(char *plain, const char *wanted)
 {
-    char *plain = image_name_demangle(mangled);
-    bool yes = plain != NULL && matches_whole(plain, wanted);
-    for (int bare = 0; plain != NULL && !yes && bare < 2; bare++) {
+    bool yes = matches_whole(plain, wanted);
+    for (int bare = 0; !yes && bare < 2; bare++) {
         image_name_strip(plain, bare == 0);
         yes = strcmp(plain, wanted) == 0;
     }
+    return yes;
+}
+
+static bool matches_plain(const char *mangled, const char *wanted)
+{
+    char *plain = image_name_demangle(mangled);
+    bool yes = plain != NULL && image_name_plain_matches(plain, wanted);
     free(plain);
     return yes;
 }

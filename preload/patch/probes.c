@@ -58,7 +58,7 @@ static int take(const struct probe_image *image, struct probe_wish *w,
 {
     uint64_t refused = 0;
     if (image->is_program)
-        (void)snprintf(w->nearest, sizeof w->nearest, "%s", answer->reason);
+        probe_missing_note(w, image, answer->reason);
     if (answer->plan != NULL && !image->no_int3 && w->of == NULL)
         w->unsure += answer->plan->unsure;
     if (answer->plan == NULL || answer->plan->sites.count == 0 || (w->one_image && w->found) ||

@@ -3,6 +3,9 @@
  * compiler inlined everywhere has no entry: the warning says where it was inlined. */
 #include "preload/patch/plans/probe_wishes.h"
 
+#include "base/identity.h"
+
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +35,37 @@ static bool is_inlined(const char *remark)
     return strstr(remark, "' was inlined at ") != NULL;
 }
 
+/* Does an alarm need quotes to name this image? */
+static bool needs_quotes(const char *name)
+{
+    for (; *name != '\0'; name++)
+        if (!isalnum((unsigned char)*name) && strchr("._+-", *name) == NULL)
+            return true;
+    return false;
+}
+
+void probe_missing_note(struct probe_wish *w, const struct probe_image *image, const char *remark)
+{
+    static const char place[] = "address:@";
+    enum { ROOM = 381 }; /* as much as warn() writes */
+    const char *name = identity_base_name(image->path), *quote = needs_quotes(name) ? "\"" : "";
+    size_t n = 0;
+    w->nearest[0] = '\0';
+    for (const char *at; (at = strstr(remark, place)) != NULL;) {
+        const char *offset = at + sizeof place - 1;
+        int length = (int)strspn(offset, "+x0123456789abcdef");
+        int more = snprintf(w->nearest + n, ROOM - n, "%.*saddress:%s%s%.*s%s", (int)(at - remark),
+                            remark, quote, name, length, offset, quote);
+        if (more < 0 || (size_t)more >= ROOM - n) {
+            w->nearest[n] = '\0'; /* no place is cut */
+            return;
+        }
+        n += (size_t)more;
+        remark = offset + length;
+    }
+    (void)snprintf(w->nearest + n, sizeof w->nearest - n, "%s", remark);
+}
+
 /* Asks whether a function was inlined in a library. */
 static void ask(struct probe_wish *w, const struct probe_image *image)
 {
@@ -42,7 +76,7 @@ static void ask(struct probe_wish *w, const struct probe_image *image)
         return;
     const struct probe_question question = {image, text};
     if (probe_ask(true, &question, 1, &answer, &e) == 0 && is_inlined(answer.reason))
-        (void)snprintf(w->nearest, sizeof w->nearest, "%s", answer.reason);
+        probe_missing_note(w, image, answer.reason);
     probe_answer_free(&answer);
 }
 
@@ -68,7 +102,7 @@ void probe_missing_search(const struct probe_image *images, unsigned n, bool ins
 static void say_missing(const struct probe_wish *w)
 {
     if (is_inlined(w->nearest))
-        warn(w, w->nearest, "");
+        warn(w, w->nearest, " (optimized code may run these more or less often than the calls)");
     else if (w->masked[0] != '\0')
         warn(w, w->masked,
              " has it, which runs with SIGTRAP blocked at times: places there are left alone");

@@ -51,6 +51,9 @@ bool probe_wish_is_function(const struct probe_wish *w);
 /* Returns the wish as the user wrote it; valid until the next call. */
 const char *probe_wish_text(const struct probe_wish *w);
 
+/* Stores what regtrace-sites remarks about a wish in an image. In a remark, "address:@+0x..." is an
+ * alarm in that image: the name that it has here replaces the @. */
+void probe_missing_note(struct probe_wish *w, const struct probe_image *image, const char *remark);
 /* Asks the libraries with debug information about functions that were not found: they may have been
  * inlined there. Called before main. */
 void probe_missing_search(const struct probe_image *images, unsigned n, bool instrumented);

@@ -43,6 +43,18 @@ template <class T> KEEP T solve_all(std::vector<T> a)
 {
     return a.empty() ? T() : a[0];
 }
+template <class T> KEEP auto added(T a, T b) -> decltype(a + b)
+{
+    return a + b;
+}
+template <class T> KEEP int (*chosen(T a))(int)
+{
+    return a > 1 ? static_cast<int (*)(int)>(solve) : nullptr;
+}
+template <class T> KEEP bool operator<<(const Thing &o, T a)
+{
+    return o.v < a;
+}
 namespace
 {
 KEEP int hidden(int a)
@@ -76,5 +88,6 @@ int main(int argc, char **)
          lambda(1);
     n += int(outer::solve(1.0, std::vector<int>(3))) + outer::solve_all(std::vector<int>(2)) +
          int(outer::solve_all(std::vector<double>(2))) + outer::hidden(1);
+    n += outer::added<long>(n, 2) + (outer::chosen(n) != nullptr) + (t << n);
     return n == 12345;
 }
