@@ -226,6 +226,35 @@ static bool take_ending(struct timeline_command *command)
     return true;
 }
 
+/* Refuses a picture whose name ends as files of another kind do. */
+static bool check_ending(const char *option, const char *path)
+{
+    const char *dot = path != NULL ? strrchr(path, '.') : NULL;
+    bool other = dot != NULL && strcasecmp(dot + 1, option) != 0 &&
+                 (is_other_picture(dot) || strcasecmp(dot, ".svg") == 0 ||
+                  strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".html") == 0);
+    if (other)
+        tool_error("timeline", "-%s is %s: a name that ends in .%s is legal", option, path, option);
+    return !other;
+}
+
+static bool are_same(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+/* Checks the names of all files that are to be made. */
+static bool check_files(const struct timeline_command *command)
+{
+    const char *page = command->replay.out;
+    if (are_same(command->svg, command->png) || are_same(page, command->svg) ||
+        are_same(page, command->png)) {
+        tool_error("timeline", "two of -output, -svg and -png name the same file");
+        return false;
+    }
+    return check_ending("svg", command->svg) && check_ending("png", command->png);
+}
+
 static int timeline_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_timeline, .count = argc, .words = argv, .next = 1};
@@ -239,12 +268,8 @@ static int timeline_main(int argc, char **argv)
                                         .options = {.to = INT64_MAX, .most = 4194304}};
     if (!arguments_one_folder(&a, take_option, &command, "DIR", &command.replay.path, &code))
         return parts_end(code);
-    if (!take_ending(&command))
+    if (!take_ending(&command) || !check_files(&command))
         return parts_end(TOOL_USAGE);
-    if (command.svg != NULL && command.png != NULL && strcmp(command.svg, command.png) == 0) {
-        tool_error("timeline", "-svg and -png name the same file");
-        return parts_end(TOOL_USAGE);
-    }
     if (command.options.from >= command.options.to) {
         tool_error("timeline", "-from is not before -to: nothing lies between them");
         return parts_end(TOOL_USAGE);

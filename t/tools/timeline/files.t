@@ -103,7 +103,12 @@ fi
 
 run 60 "$REGTRACE" timeline -o figure.PDF run
 like "$status $err" '^2 .*figure.PDF: a page, FILE.html, and the pictures FILE.svg and FILE.png are legal' "a kind of picture that is not made is refused"
-[ ! -e figure.PDF ]
+for wrong in '-png figure.pdf' '-png figure.svg' '-svg figure.png' '-svg figure.html' '-o figure.html -svg figure.html' '-svg figure -png figure'; do
+    # shellcheck disable=SC2086  # options are separate words
+    run 60 "$REGTRACE" timeline $wrong run
+    like "$status $err" '^2 .*(a name that ends in .(svg|png) is legal|name the same file)' "$wrong: is refused"
+done
+[ -z "$(find . -maxdepth 1 -name 'figure*')" ]
 ok $? "and no file is made"
 
 # A PNG by libcairo, or the reason why there is none.
