@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #ifdef HAVE_LIBDW
+#include "base/toolkit/debug_file.h"
+
 #include <dwarf.h>
-#include <elfutils/libdwfl.h>
-#include <sys/stat.h>
 
 struct hot_symbols {
     Dwfl *dwfl;
@@ -48,7 +48,7 @@ struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int
     static char *debuginfo_path;
     static const Dwfl_Callbacks callbacks = {
         .find_elf = dwfl_build_id_find_elf,
-        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .find_debuginfo = debug_file_find,
         .section_address = dwfl_offline_section_address,
         .debuginfo_path = &debuginfo_path,
     };

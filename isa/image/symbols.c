@@ -3,7 +3,8 @@
  * (by libdwfl), and the stubs of the PLT. */
 #include "isa/image/image.h"
 
-#include <elfutils/libdwfl.h>
+#include "base/toolkit/debug_file.h"
+
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static Dwfl_Module *open_module(struct image *m)
     static char *debuginfo_path;
     static const Dwfl_Callbacks callbacks = {
         .find_elf = dwfl_build_id_find_elf,
-        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .find_debuginfo = debug_file_find,
         .section_address = dwfl_offline_section_address,
         .debuginfo_path = &debuginfo_path,
     };

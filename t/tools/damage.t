@@ -67,6 +67,24 @@ run 60 env PYTHONPATH="$REGTRACE_SOURCE/share/python" PYTHONDONTWRITEBYTECODE=1 
 print(symbols.Symbols(sys.argv[1], "").name(0))' "$T/named"
 is "$status $out" '0 None' 'and regtrace.symbols' || diag "$err"
 
+# A FIFO in place of the debug file of a stripped program.
+if command -v objcopy >/dev/null; then
+    cc -g -o bare named.c && objcopy --only-keep-debug bare bare.debug && strip bare && objcopy --add-gnu-debuglink=bare.debug bare || exit 99
+    "$REGTRACE" run -quiet -sample cpu:1ms -o bare.run -- ./bare
+    like "$("$REGTRACE" report --hot bare.run)" 'bare +spins' 'a stripped program has the names of its debug file'
+    rm bare.debug
+    mkfifo bare.debug
+    run 60 "$REGTRACE" report --hot bare.run
+    is "$status" 0 'a FIFO in its place: regtrace report --hot' || diag "$err"
+    like "$out" 'bare +\(no symbol\)' 'which has no names'
+    if [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ]; then
+        run 60 "$REGTRACE" run -quiet -control start:enter_func:spins -o bare.again -- ./bare
+        like "$status $err" "^0 .*no function 'spins'" 'and an alarm at a function'
+    fi
+else
+    skip 'a FIFO in place of a debug file' 'no objcopy'
+fi
+
 # A program whose name has control characters: none of them reaches the terminal.
 cc -g -o named.new named.c || exit 99
 odd=$'odd\033[31m\nname\377'
