@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Decides whether a program that has called exec gets a file. A shell script or a wrapper that only
- * starts the program of interest is no process of the run; what the user asked for is never lost. */
+ * Decides whether a program that has called exec gets a file. A shell script or a wrapper that
+ * only starts the program of interest is no process of the run. What the user asked for is never
+ * lost. */
 #include "writer/session.h"
 
 #include "base/format/event_fields.h"

@@ -65,7 +65,8 @@ __asm__(
     ".type middle,@function\nmiddle: addq $2,8(%rdi)\n mov 8(%rdi),%rax\n ret\n.size "
     "middle,.-middle\n"
     ".type other,@function\nother: ud2\ninto: mov 8(%rdi),%rax\n ret\n.size other,.-other\n"
-    ".type within,@function\nwithin: sub $8,%rsp\n call into\n add $8,%rsp\n ret\n.size within,.-within\n");
+    ".type within,@function\nwithin: sub $8,%rsp\n call into\n add $8,%rsp\n ret\n.size "
+    "within,.-within\n");
 
 long ping(volatile long *a, long n);
 APART long pong(volatile long *a, long n)
