@@ -115,10 +115,14 @@ static int unknown_token(struct parser *parser, struct span field, const struct 
     bool uniform = alarm->type == CTL_UNIFORM;
     const char *legal =
         uniform ? "tidN, ranksLIST" : "countN, tidN, bcast, global, exact, ranksLIST";
+    const char *hint = is_name_type(alarm) && !alarm->quoted
+                           ? "; a value that holds ':' or ',' must be in quotes"
+                           : "";
     struct span rest;
     if (field.length == 0)
         return parse_fail(parser, field.at,
-                          "expected a token after ':', found nothing; legal here: %s", legal);
+                          "expected a token after ':', found nothing; legal here: %s%s", legal,
+                          hint);
     if (has_prefix(field, "repeat", &rest))
         return parse_fail(parser, field.at,
                           "'repeat' belongs to the chain: write ',repeat' instead of ':repeat'");
@@ -138,9 +142,6 @@ static int unknown_token(struct parser *parser, struct span field, const struct 
     while (word.length > 0 && word.at[word.length - 1] >= '0' && word.at[word.length - 1] <= '9')
         word.length--;
     const char *nearest = name_nearest(word, token_names);
-    const char *hint = is_name_type(alarm) && !alarm->quoted
-                           ? "; a value that holds ':' or ',' must be in quotes"
-                           : "";
     return parse_fail(parser, field.at, "unknown token '%.*s'%s%s%s; legal here: %s%s",
                       (int)field.length, field.at, nearest != NULL ? ", did you mean '" : "",
                       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "", legal, hint);

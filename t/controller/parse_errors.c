@@ -133,6 +133,7 @@ static const struct wrong table[] = {
     {"start:pcontrol:level=x", 22, "level= expects an integer"},
     {"start:pcontrol:level=4294967296", 22, "is an int"},
     {"start:enter_func:ns::solve", 21, "expected a token after ':', found nothing"},
+    {"start:enter_func:ns::solve", 21, "a value that holds ':' or ',' must be in quotes"},
     {"start:enter_func:a:b", 20, "a value that holds ':' or ',' must be in quotes"},
     {"start:enter_func:\"ns::solve", 18, "this quote is not closed"},
     {"start:enter_func:\"\"", 18, "the quotes are empty"},
