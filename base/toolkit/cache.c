@@ -47,14 +47,19 @@ static bool set_folder(struct cache *c, const char *parent, const char *name)
     return n > 0 && (size_t)n < sizeof c->folder;
 }
 
+/* Makes the cache's folder. `parent` may be NULL or relative: then there is none. */
+static bool open_below(struct cache *c, const char *parent, const char *name)
+{
+    return parent != NULL && parent[0] == '/' && set_folder(c, parent, name) &&
+           make_folder(c->folder);
+}
+
 /* Opens the user's own cache in the home folder. */
 static bool open_at_home(struct cache *c)
 {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (xdg != NULL && xdg[0] == '/')
-        return set_folder(c, xdg, "/regtrace") && make_folder(c->folder);
-    return home != NULL && home[0] == '/' && set_folder(c, home, "/.cache/regtrace") &&
-           make_folder(c->folder);
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    return xdg != NULL && xdg[0] == '/' ? open_below(c, xdg, "/regtrace")
+                                        : open_below(c, getenv("HOME"), "/.cache/regtrace");
 }
 
 /* Opens the user's own cache among the temporary files of this node. Others may create folders
@@ -75,8 +80,9 @@ static bool open_among_temporary(struct cache *c)
 void cache_open(struct cache *c, const char *folder)
 {
     *c = (struct cache){.lock = -1};
-    if (folder != NULL ? !set_folder(c, folder, "") || !make_folder(c->folder)
-                       : !open_at_home(c) && !open_among_temporary(c))
+    bool opened = folder != NULL ? set_folder(c, folder, "") && make_folder(c->folder)
+                                 : open_at_home(c) || open_among_temporary(c);
+    if (!opened)
         c->folder[0] = '\0';
 }
 
