@@ -38,7 +38,7 @@ struct memory_image {
     char skeleton[24]; /* name of a file beside this one */
 };
 
-enum { MEMORY_IMAGES = 64 };
+enum { MEMORY_IMAGES = 64, MEMORY_PROGRAM = 500 /* bytes kept of a program's path */ };
 
 struct memory_head {
     char magic[8];

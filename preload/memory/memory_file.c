@@ -202,7 +202,7 @@ static bool put_head(struct memory_file *f, uint32_t level)
                               .level = level,
                               .fs = (uint64_t)(uintptr_t)__builtin_thread_pointer()};
     (void)snprintf(h->late, sizeof h->late, "%s", probe_copies_late_name());
-    (void)snprintf(h->program, sizeof h->program, "%.500s", process.id.executable);
+    (void)snprintf(h->program, sizeof h->program, "%.*s", MEMORY_PROGRAM, process.id.executable);
     f->image_count = 0;
     if (!put_images(f))
         return false;

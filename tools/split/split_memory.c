@@ -277,7 +277,7 @@ static int split_source(struct work *w, const struct split_source *s)
 static bool is_split(const struct split_memory *m, const struct memory_head *h)
 {
     char program[sizeof((struct identity){0}.program)];
-    bool is_cut = strnlen(h->program, sizeof h->program) >= 500;
+    bool is_cut = strnlen(h->program, sizeof h->program) >= MEMORY_PROGRAM;
     (void)snprintf(program, sizeof program, "%.63s", identity_base_name(h->program));
     for (size_t i = 0; i < m->process_count; i++)
         if (m->processes[i].pid == h->pid &&
