@@ -193,6 +193,7 @@ static int report(const char *path, int rc, struct rt_error *e)
             ? "; set REGTRACE_DIR to a folder that can be written"
         : rc == -ENOENT && check_parent(path, F_OK) != 0 ? "; its parent folder does not exist"
         : rc == -ENOENT                                  ? "; name another"
+        : rc == -ENOTDIR                 ? "; a file is in its place: name another folder"
         : rc == -EBUSY                   ? "; name a folder in it, which the run makes"
         : rc == -ENOSPC || rc == -EDQUOT ? "; make room or set REGTRACE_DIR elsewhere"
                                          : "";

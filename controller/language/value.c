@@ -228,7 +228,8 @@ static int value_timeout(struct parser *parser, struct span value, struct ctl_al
                           "'us', as 500ms; found '%.*s'",
                           (int)value.length, value.at);
     size_t digits = strspn(number.at, "0123456789");
-    if (digits > 0 && digits < number.length && number.at[digits] != 'x')
+    bool hexadecimal = digits == 1 && number.at[0] == '0' && number.at[1] == 'x';
+    if (digits > 0 && digits < number.length && !hexadecimal)
         return parse_fail(parser, number.at + digits,
                           "timeout expects an integer number of seconds, or one with 's', 'ms' or "
                           "'us', as 500ms; found '%.*s'",

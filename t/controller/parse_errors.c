@@ -147,6 +147,8 @@ static const struct wrong table[] = {
     {"start:timeout:1h", 16, "or one with 's', 'ms' or 'us', as 500ms; found '1h'"},
     {"start:timeout:1d", 16, "or one with 's', 'ms' or 'us', as 500ms; found '1d'"},
     {"start:timeout:0.5", 16, "as 500ms; found '0.5'"},
+    {"start:timeout:5xs", 16, "as 500ms; found '5xs'"},
+    {"start:timeout:0xgs", 17, "timeout expects an integer"},
     {"start:timeout:5m", 16, "timeout expects an integer"},
     {"start:timeout:ms", 15, "timeout expects an integer"},
     {"start:timeout:99999999999", 15, "is more than 292 years"},

@@ -57,6 +57,11 @@ wrong 'run: a program that is not in PATH' 'in no folder of PATH' run -- no-such
 wrong 'run: a program that is not there' 'cannot be found' run -- ./no-such-program
 wrong 'run: a folder as a program' 'is a folder' run -- ./
 wrong 'run: a file that is not executable' 'is not executable; chmod' run -- /etc/passwd
+mkfifo fifo && chmod +x fifo
+wrong 'run: a FIFO as a program' 'fifo is no file, but a FIFO' run -- ./fifo
+wrong 'run: a library as a program' 'is a library' run -- "$LIBREGTRACE"
+touch file
+wrong 'run: a file in place of a folder' 'file: Not a directory; a file is in its place: name another folder' run -o file -- "${app[@]}"
 wrong 'run: a folder that cannot be made' 'cannot make the folder' run -o /proc/nothing/here -- "${app[@]}"
 wrong 'run: no folder for streams' '-shm\) cannot be used' run -shm "$T/nonexistent" -- "${app[@]}"
 wrong 'run: no writer' 'option -writer\) names' run -writer "$T/nonexistent/writer" -- "${app[@]}"
@@ -98,6 +103,7 @@ wrong 'version: an argument' 'takes no argument' version 1
 wrong 'help: of nothing' 'no subcommand "nothing"' help nothing
 [ ! -e "$started" ]
 ok $? 'no program was started by any of these'
+rm fifo file
 left=("$T"/*)
 is "${left[0]}" "$T/*" 'and no folder was left behind'
 

@@ -183,7 +183,10 @@ int skel_folder_lacks(const struct skel_folder *f)
 {
     struct stat st;
     char span[48];
-    if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, R_OK | X_OK) != 0)
+    if (stat(f->options->path, &st) != 0)
+        tool_error("skel", "cannot open %s: %s", f->options->path, strerror(errno));
+    else if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) ||
+             access(f->folder, R_OK | X_OK) != 0)
         tool_error("skel",
                    "%s has no memory accesses: it is the folder of no run, or of one without "
                    "-memory (regtrace run -memory REGEX PROGRAM) or with one that names no "

@@ -184,7 +184,8 @@ static int check_streams(const struct run_command *r, struct rt_error *e)
     unsigned ranks = r->launcher != LAUNCHER_NONE ? launcher_ranks(r->count, r->words) : 1;
     uint64_t room = (uint64_t)v.f_bavail * v.f_frsize,
              need = r->options.number[OPT_buffer] * (ranks > 0 ? ranks : 1);
-    if (room < need && speaks(r) && !r->quiet)
+    bool limited = v.f_blocks > 0; /* tmpfs can be mounted without a limit */
+    if (limited && room < need && speaks(r) && !r->quiet)
         tool_warning(
             "run",
             "%s has %llu KiB free, the streams want %llu KiB: they will be smaller or missing; use "

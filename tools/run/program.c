@@ -78,6 +78,10 @@ static int find_program(const char *word, char out[PATH_MAX], struct rt_error *e
         rt_error_set(e, "%s is a folder; name the program in it", word);
         return -EISDIR;
     }
+    if (!S_ISREG(st.st_mode)) {
+        rt_error_set(e, "%s is no file, but a FIFO, a socket or a device; name a program", word);
+        return -EACCES;
+    }
     if (!is_executable(word)) {
         rt_error_set(e, "%s is not executable; chmod +x makes it so", word);
         return -EACCES;
@@ -131,8 +135,10 @@ static int check_headers(int fd, const char *path, const Elf64_Ehdr *h, struct r
             return 0;
     }
     return elf_wrong(path, e,
-                     "it is statically linked, no loader runs in it; link it dynamically (without "
-                     "-static, -static-pie)");
+                     h->e_entry == 0 ? "it is a library; name a program"
+                                     : "it is a library, or a program that is statically linked, "
+                                       "so that no loader runs in it; link it dynamically "
+                                       "(without -static, -static-pie)");
 }
 
 int program_check_elf(const char *path, struct rt_error *e)

@@ -112,6 +112,8 @@ mkdir empty
 run 20 "$REGTRACE" skel replay -follow empty
 is "$status" 1 "a folder of no run"
 like "$err" 'empty has no memory accesses' "the error says so"
+run 20 "$REGTRACE" skel replay nosuch
+is "$status $err" "1 regtrace skel: cannot open nosuch: No such file or directory" "no folder"
 "$REGTRACE" run -quiet -o without -- ./program 1 1 >/dev/null 2>&1
 run 20 "$REGTRACE" skel replay -follow without
 is "$status" 1 "a run without"
