@@ -3,14 +3,17 @@
  * image's DWARF (version 5, 3.3.8). */
 #include "isa/image/image.h"
 
+#include "base/identity.h"
 #include "base/name.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Bytes of debug information to search: every rank of a node waits for the answer, and reading more
  * than this takes too long. */
@@ -77,12 +80,6 @@ static bool is_wanted(struct inlined_search *s, Dwarf_Die *function)
     return yes;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* Returns the source file of the replaced call, "" if unknown, and sets its line. */
 static const char *call_file(Dwarf_Die *instance, Dwarf_Word *line)
 {
@@ -97,7 +94,7 @@ static const char *call_file(Dwarf_Die *instance, Dwarf_Word *line)
         dwarf_getsrcfiles(&unit, &files, NULL) != 0)
         return "";
     const char *name = dwarf_filesrc(files, file, NULL, NULL);
-    return name != NULL ? base_name(name) : "";
+    return name != NULL ? identity_base_name(name) : "";
 }
 
 /* Sets *at to the first instruction of this inlined instance. */
@@ -188,6 +185,40 @@ static void walk(struct inlined_search *s, Dwarf_Die *parent)
     }
 }
 
+/* Does something that is no file, such as a FIFO, have this name? Opening it may wait. */
+static bool is_special(const char *folder, const char *middle, const char *name)
+{
+    char path[3 * PATH_MAX];
+    struct stat st;
+    bool absolute = name[0] == '/', own = middle[0] == '/';
+    (void)snprintf(path, sizeof path, "%s%s%s%s%s", absolute || own ? "" : folder,
+                   absolute || own ? "" : "/", absolute ? "" : middle, absolute ? "" : "/", name);
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static const char *text_of(Dwarf_Die *unit, unsigned name)
+{
+    Dwarf_Attribute a;
+    return dwarf_formstring(dwarf_attr(unit, name, &a));
+}
+
+/* Is something that is no file in one of the places where libdw looks for the unit's .dwo file: in
+ * the image's folder and in the folder of the compilation? */
+static bool has_special_dwo(Dwfl_Module *module, Dwarf_Die *unit)
+{
+    const char *name = text_of(unit, DW_AT_dwo_name), *compiled = text_of(unit, DW_AT_comp_dir);
+    const char *image = NULL, *debug = NULL;
+    char folder[PATH_MAX];
+    name = name != NULL ? name : text_of(unit, DW_AT_GNU_dwo_name);
+    if (name == NULL)
+        return false;
+    (void)dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &image, &debug);
+    image = debug != NULL ? debug : image != NULL ? image : "";
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)(identity_base_name(image) - image), image);
+    return is_special(folder, ".", name) ||
+           (compiled != NULL && is_special(folder, compiled, name));
+}
+
 /* Calls visit() for the units of a module, until `most` bytes of debug information have been seen.
  * For code compiled with -gsplit-dwarf the unit is that of the .dwo file, if it is there. */
 static void each_unit(struct inlined_search *s, Dwfl_Module *module, size_t most,
@@ -199,7 +230,8 @@ static void each_unit(struct inlined_search *s, Dwfl_Module *module, size_t most
     Dwarf_Off last = 0;
     while (seen < most && (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL) {
         uint8_t type = 0;
-        bool known = dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0;
+        bool known = !has_special_dwo(module, unit) &&
+                     dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0;
         visit(s, known && type == DW_UT_skeleton && split.addr != NULL ? &split : unit);
         Dwarf_Off at = dwarf_dieoffset(unit);
         seen += at > last ? (size_t)(at - last) : 0;

@@ -97,6 +97,12 @@ for how in -flto -gsplit-dwarf; do
         like "$err" "'AdvanceTime' was inlined at 2 places and has no entry; use instead: .*inlined.cc:$line address:$name\\+0x" "line $line is reported"
     done
 done
+# A FIFO in place of the .dwo file: nobody waits for its other end.
+if dwo=$(cd "$T" && ls inlined-gsplit-dwarf*.dwo 2>/dev/null); then
+    rm "$T/$dwo" && mkfifo "$T/$dwo" || exit 99
+    XDG_CACHE_HOME=$T/fifo-cache inlined "$T/inlined-gsplit-dwarf" AdvanceTime
+    like "$err" "AdvanceTime" "the misspelt or inlined name is reported"
+fi
 # Objects with and without it in one program.
 if (cd "$T" && g++ -O2 -g -flto -c -o mixed.o "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc") 2>/dev/null; then
     sed 's/int main()/int other()/; s/grids/meshes/g' "$REGTRACE_SOURCE/t/preload/patch/programs/inlined.cc" >"$T/other.cc"
