@@ -2,6 +2,7 @@
  * Outputs that appear under their name only when they are complete. */
 #include "tools/output.h"
 
+#include "base/identity.h"
 #include "tools/streams/joint_processes.h"
 #include "tools/tools.h"
 
@@ -159,7 +160,7 @@ static int refuse(const struct output *o, int rc, const char *why, struct rt_err
 /* A command never replaces what was recorded. */
 static bool is_recording(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = identity_base_name(path);
     return fnmatch("rank-*.h5", name, 0) == 0 || strcmp(name, "regtrace.h5") == 0;
 }
 

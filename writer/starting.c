@@ -3,6 +3,8 @@
  * the folder. Source: proc(5). */
 #include "writer/starting.h"
 
+#include "base/identity.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -28,8 +30,7 @@ static bool is_folder(const char *path, const struct stat *folder)
 
 static bool is_writer(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return strcmp(slash != NULL ? slash + 1 : path, "regtrace-writer") == 0;
+    return strcmp(identity_base_name(path), "regtrace-writer") == 0;
 }
 
 /* In the middle of execve(2) a process has its new executable, but no command line yet. On a busy

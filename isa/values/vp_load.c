@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds a value profiling plug-in by name, loads it and queries it. Everything but the search runs
  * in the child (vp_apart.c). */
+#include "base/identity.h"
 #include "base/sys.h"
 #include "isa/values/vp.h"
 
@@ -69,8 +70,7 @@ static int check_name(const struct vp_apart *v, struct rt_error *e)
 /* Sets v->name to what name() returns, or else to the file's name without .so. */
 static int ask_name(struct vp_apart *v, const char *path, struct rt_error *e)
 {
-    const char *name = strrchr(path, '/');
-    name = name != NULL ? name + 1 : path;
+    const char *name = identity_base_name(path);
     int n = (int)strlen(name);
     vp_enter(v, "name");
     if (v->dispatch->name != NULL) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace skel replay -format hdf5`: replays several recordings at once. One thread for each
  * reads its accesses and compresses them. */
+#include "base/identity.h"
 #include "tools/output.h"
 #include "tools/memory/skel_records.h"
 #include "tools/memory/stats/skel_shapes.h"
@@ -109,8 +110,7 @@ static struct row_lane *make_lane(struct hdf5 *h, size_t i)
     struct rt_error e = {{0}};
     struct row_lane *l = calloc(1, sizeof *l);
     char name[64];
-    const char *path = h->folder->list[i]->path, *slash = strrchr(path, '/');
-    (void)snprintf(name, sizeof name, "%.60s", slash != NULL ? slash + 1 : path);
+    (void)snprintf(name, sizeof name, "%.60s", identity_base_name(h->folder->list[i]->path));
     name[strlen(name) - strlen(".rec")] = '\0';
     if (l == NULL) {
         (void)no_memory();
