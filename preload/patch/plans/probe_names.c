@@ -129,13 +129,15 @@ bool probe_names_may_have(struct probe_names *n, const char *name)
 
 bool probe_names_may_inline(const struct probe_names *n, const char *name)
 {
-    enum { SHORT = 4 }; /* DWARF has shorter strings within the entries */
+    enum { SHORT = 4 };                     /* DWARF has shorter strings within the entries */
+    static const char elsewhere[] = ".dwo"; /* file with the names of a -gsplit-dwarf unit */
     const char *word;
     size_t length = name_last_word(name, &word);
     if (n->elsewhere || n->packed || n->debug.bytes > SEARCHED_MAX)
         return true;
     return n->debug.bytes != 0 &&
-           (length < SHORT || memmem(n->debug.text, n->debug.bytes, word, length) != NULL);
+           (length < SHORT || memmem(n->debug.text, n->debug.bytes, word, length) != NULL ||
+            memmem(n->debug.text, n->debug.bytes, elsewhere, sizeof elsewhere) != NULL);
 }
 
 void probe_names_close(struct probe_names *n)

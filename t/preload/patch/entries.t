@@ -224,8 +224,8 @@ int main(void)
     return printf("%d", solve_all()) != 3;
 }
 END
-for packed in -gz=none -gz; do
-    cc -O2 -g $packed -shared -fPIC -o "$T/libsolver.so" "$T/solver.c" && cc -O2 -o "$T/solved" "$T/solved.c" "$T/libsolver.so" -Wl,-rpath,"$T" || exit 99
+for packed in -gz=none -gz -gsplit-dwarf; do
+    (cd "$T" && cc -O2 -g $packed -shared -fPIC -o libsolver.so solver.c && cc -O2 -o solved solved.c libsolver.so -Wl,-rpath,"$T") || exit 99
     inlined "$T/solved" solve_row
     like "$err" "'solve_row' was inlined at 1 place and has no entry; use instead: solver.c:8 address:libsolver.so\\+0x[0-9a-f]+ \\(optimized code may run these" "$packed: a library's is named" || diag "$err"
     place=$(grep -oE 'address:libsolver.so[^ ,]*' <<<"$err")
