@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds the last word of a function's name. */
+ * Finds the word of a function's name that its symbols contain. */
 #include "base/name.h"
 
 #include <ctype.h>

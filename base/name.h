@@ -5,9 +5,10 @@
 
 #include <stddef.h>
 
-/* Finds the last word of a name: "solve" in solve, solve(int), ns::Grid<3>::solve and solve@@V2.
- * Every symbol that the name can match contains that word, mangled or not. Points *word into the
- * name and returns the length of the word, or 0 if there is none, as for operators. */
+/* Finds a word that every symbol that the name can match contains, mangled or not: the last one
+ * before a bracket or a version, "solve" in solve, ns::solve(int) and solve@@V2, "Grid" in
+ * ns::Grid<3>::solve. Points *word into the name and returns the length of the word, or 0 if there
+ * is none, as for operators. */
 size_t name_last_word(const char *name, const char **word);
 
 #endif

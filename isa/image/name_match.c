@@ -195,16 +195,23 @@ static bool may_match(const char *mangled, const char *wanted)
     return strstr(mangled, word) != NULL;
 }
 
-/* Are the first n characters of `text` the whole of `wanted`, spaces aside? */
+/* Do template arguments begin at p, and not an operator's own '<'? */
+static bool begins_arguments(const char *p, const char *begin)
+{
+    return *p == '<' && !(p - begin >= 8 && memcmp(p - 8, "operator", 8) == 0);
+}
+
+/* Are the first n characters of `text` the whole of `wanted`, apart from spaces and from template
+ * arguments that `wanted` leaves out? */
 static bool is_spelled(const char *text, size_t n, const char *wanted)
 {
-    const char *end = text + n;
+    const char *begin = text, *end = text + n;
     for (;; text++, wanted++) {
-        while (text < end && *text == ' ')
-            text++;
         while (*wanted == ' ')
             wanted++;
-        if (text == end || *text != *wanted)
+        while (text < end && (*text == ' ' || (*wanted != '<' && begins_arguments(text, begin))))
+            text += *text == ' ' ? 1 : group_length(text);
+        if (text >= end || *text != *wanted)
             return text == end && *wanted == '\0';
     }
 }

@@ -43,6 +43,12 @@ template <class T> KEEP T solve_all(std::vector<T> a)
 {
     return a.empty() ? T() : a[0];
 }
+template <class T> struct Box {
+    template <class U> KEEP U deeper(U a)
+    {
+        return a + T(1);
+    }
+};
 template <class T> KEEP auto added(T a, T b) -> decltype(a + b)
 {
     return a + b;
@@ -89,5 +95,7 @@ int main(int argc, char **)
     n += int(outer::solve(1.0, std::vector<int>(3))) + outer::solve_all(std::vector<int>(2)) +
          int(outer::solve_all(std::vector<double>(2))) + outer::hidden(1);
     n += outer::added<long>(n, 2) + (outer::chosen(n) != nullptr) + (t << n);
+    n += int(outer::Box<int>().deeper<long>(n) + outer::Box<char>().deeper<long>(n)) +
+         outer::Box<int>().deeper<char>('a');
     return n == 12345;
 }
