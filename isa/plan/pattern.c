@@ -48,7 +48,8 @@ void pattern_enters(struct plan *p, const struct request *q)
         if (is_meant(q, &m->symbols[i]) && code_at(p->code, m->symbols[i].address) != NULL)
             plan_add_site(p, m->symbols[i].address, 0);
     if (p->site_count == 0 && q->kind == REQUEST_FUNCTIONS)
-        (void)plan_say(p, "no function has a name that it matches; inlined functions have no entry");
+        (void)plan_say(p,
+                       "no function has a name that it matches; inlined functions have no entry");
 }
 
 /* A function without a name matches by its address. */
