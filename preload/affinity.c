@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Asks the kernel where a thread may run, and emits an event when that has changed. */
 #include "preload/affinity.h"
+#include "preload/thread.h"
 
 #include "base/format/event_fields.h"
 #include "base/sys.h"

@@ -4,7 +4,7 @@
 #ifndef REGTRACE_PRELOAD_AFFINITY_H
 #define REGTRACE_PRELOAD_AFFINITY_H
 
-#include "preload/internal.h"
+#include "preload/thread.h"
 
 /* Notes where the calling thread may run, as the mask of the process. The constructor calls it, and
  * each forked child. Async-signal-safe. */

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Implements the named calls of share/include/regtrace.h, for C, C++, Fortran (bind(C)) and gdb. */
 #include "preload/count/counting.h"
-#include "preload/window/marks.h"
+#include "preload/life.h"
 #include "preload/memory/memory.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/control_events.h"
+#include "preload/window/interrupts.h"
+#include "preload/window/marks.h"
+#include "preload/window/triggers.h"
 
 #define REGTRACE_NO_GUARDS
 #include "share/include/regtrace.h"

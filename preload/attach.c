@@ -2,12 +2,20 @@
  * Attaches threads to the recording when they begin or first record, counts them before that, and
  * detaches them when they end. */
 #include "preload/count/counting.h"
-#include "preload/window/marks.h"
+#include "preload/count/sampling.h"
+#include "preload/count/totals.h"
+#include "preload/life.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
 #include "preload/stack/own_stack.h"
-#include "preload/count/sampling.h"
+#include "preload/stack/with_room.h"
+#include "preload/thread.h"
+#include "preload/window/interrupts.h"
+#include "preload/window/marks.h"
 #include "preload/window/parts.h"
+#include "preload/window/triggers.h"
+#include "preload/window/windows.h"
 
 #include "base/sys.h"
 

@@ -3,7 +3,8 @@
  * exec may be called in signal handlers and in children of vfork. */
 #include "preload/environment.h"
 
-#include "preload/preload.h"
+#include "preload/life.h"
+#include "preload/process.h"
 
 #include <string.h>
 

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ends a recording: closes the last windows, reports alarms that never fired, and gives the writer
  * the time to close its file. */
-#include "preload/internal.h"
+#include "preload/count/totals.h"
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/interrupts.h"
+#include "preload/window/windows.h"
 
 #include "base/log.h"
 #include "base/sys.h"

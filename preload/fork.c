@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Follows fork of a traced process: a forked child records into its own files. */
 #include "preload/affinity.h"
-#include "preload/stack/own_stack.h"
 #include "preload/count/sampling.h"
+#include "preload/libc/signals.h"
+#include "preload/life.h"
+#include "preload/process.h"
+#include "preload/stack/own_stack.h"
+#include "preload/thread.h"
 #include "preload/window/parts.h"
+#include "preload/window/windows.h"
 
 #include "base/sys.h"
 #include "mpi/mpi.h"

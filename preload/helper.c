@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starts a helper program and talks to it over a socket (helper.h). */
 #include "preload/helper.h"
+#include "preload/life.h"
 
 #include "base/toolkit/apart.h"
 #include "base/sys.h"

@@ -6,9 +6,10 @@
 #ifndef REGTRACE_PRELOAD_HELPER_H
 #define REGTRACE_PRELOAD_HELPER_H
 
-#include "preload/internal.h"
+#include "base/error.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct helper {

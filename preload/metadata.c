@@ -4,7 +4,12 @@
 #include "preload/affinity.h"
 #include "preload/count/counter_records.h"
 #include "preload/count/sampling.h"
+#include "preload/count/totals.h"
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
+#include "preload/process.h"
 #include "preload/values/values.h"
+#include "preload/window/triggers.h"
 
 #include <fcntl.h>
 #include <stdio.h>

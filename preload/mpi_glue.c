@@ -4,8 +4,12 @@
 #include "preload/count/counter_records.h"
 #include "base/format/event_fields.h"
 #include "preload/count/counting.h"
+#include "preload/life.h"
 #include "preload/memory/memory.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 #include "preload/window/parts.h"
+#include "preload/window/triggers.h"
 
 #include "mpi/mpi.h"
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a new program needs of this process: before exec the recording ends, after a failed exec it
  * goes on, and a child program gets the folder of the run by its environment. */
+#include "preload/count/totals.h"
+#include "preload/life.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 #include "preload/window/parts.h"
+#include "preload/window/windows.h"
 
 #include <stdio.h>
 

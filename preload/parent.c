@@ -2,7 +2,8 @@
  * Finds the folder of the traced process that a program descends from, if the environment does not
  * name it: libc starts the programs of system() and popen() itself, with an environment that nobody
  * can complete. The stream of an ancestor names the folder. */
-#include "preload/internal.h"
+#include "preload/life.h"
+#include "preload/process.h"
 
 #include "base/sys.h"
 

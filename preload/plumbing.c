@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Recognizes programs that run between `mpirun -x LD_PRELOAD` and the application. They are not
  * traced. */
-#include "preload/internal.h"
+#include "preload/life.h"
 
 #include "base/log.h"
 

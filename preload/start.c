@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starts a recording when there is something to record: makes the folder and the stream, and starts
  * the writer. */
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
+#include "preload/process.h"
 #include "preload/stack/own_stack.h"
-#include "preload/internal.h"
+#include "preload/stack/with_room.h"
 
 #include "base/toolkit/beside.h"
 #include "base/log.h"

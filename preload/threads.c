@@ -10,8 +10,11 @@
 #include "base/identity.h"
 #include "base/sys.h"
 #include "preload/count/counting.h"
-#include "preload/internal.h"
+#include "preload/libc/signals.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
+#include "preload/thread.h"
 
 #include <dlfcn.h>
 #include <errno.h>

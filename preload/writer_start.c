@@ -2,7 +2,9 @@
  * Starts the writer apart from the program (base/toolkit/apart.h), with the stream as descriptor
  * 3, /dev/null as descriptors 0 to 2, and no others. Waits for the writer at the end of the
  * program. */
-#include "preload/internal.h"
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
+#include "preload/process.h"
 
 #include "base/decimal.h"
 #include "base/log.h"

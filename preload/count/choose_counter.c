@@ -2,6 +2,7 @@
  * Chooses the counter of instructions before main: the one that the options name, or one that the
  * chains or a counting run need. */
 #include "preload/count/counting.h"
+#include "preload/process.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,10 @@
 #include "base/format/event_fields.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/libc/image_records.h"
 #include "preload/count/sampling.h"
+#include "preload/libc/image_records.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,6 +12,13 @@
 #include "base/sys.h"
 #include "mpi/mpi.h"
 #include "preload/count/sampling.h"
+#include "preload/count/totals.h"
+#include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/interrupts.h"
+#include "preload/window/triggers.h"
 
 /* For a count that all threads share: instructions between two reports of a thread, at the end. */
 #define QUANTUM_LEAST 64u

@@ -4,7 +4,7 @@
 #ifndef REGTRACE_PRELOAD_COUNT_COUNTING_H
 #define REGTRACE_PRELOAD_COUNT_COUNTING_H
 
-#include "preload/internal.h"
+#include "preload/thread.h"
 #include "preload/waits/waits.h"
 
 /* The constructor sets these. Threads may be stepped by the trap flag: SIGTRAP is ours. Kernel

@@ -4,14 +4,20 @@
  * sampler, by the same rules. */
 #include "preload/memory/memory.h"
 #include "base/format/event_fields.h"
-#include "preload/memory/probe_copies.h"
 #include "preload/count/sampling.h"
+#include "preload/memory/probe_copies.h"
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/libc/image_records.h"
-#include "preload/values/values.h"
 #include "preload/count/counting.h"
+#include "preload/libc/image_records.h"
+#include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
+#include "preload/life.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/values/values.h"
+#include "preload/window/interrupts.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef REGTRACE_PRELOAD_COUNT_SAMPLING_H
 #define REGTRACE_PRELOAD_COUNT_SAMPLING_H
 
-#include "preload/internal.h"
+#include "preload/thread.h"
 
 /* Reads the option and checks that it can be served. Returns 0, or -errno with the text. */
 RT_MUST_CHECK int sampling_prepare(struct rt_error *e);

@@ -9,7 +9,11 @@
 #include "base/sys.h"
 #include "preload/libc/image_records.h"
 #include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
+#include "preload/thread.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,10 @@
  * A thread notes its total when it ends. Threads that still live when the program ends (those of
  * OpenMP do) cannot. In a counting run nothing is subtracted from their counts after they have
  * begun, so the thread that ends the program reads their counters. */
+#include "preload/count/totals.h"
 #include "preload/count/counting.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 
 #include "base/log.h"
 #include "base/sys.h"

@@ -6,7 +6,8 @@
  * The dynamic linker has bound the program's weak symbols before our first instruction runs. So
  * those that lead to such a function get the address 0 that they would have without us. For all
  * later look-ups the symbol is marked undefined in our own symbol table, in memory. */
-#include "preload/internal.h"
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
 
 #include "preload/libc/loaded_images.h"
 

@@ -2,8 +2,9 @@
  * Wraps what throws and catches exceptions of C++, which leave instrumented functions and MPI
  * calls. Ends these functions and calls at the catch, and leads a memory trace to the landing
  * pad. */
-#include "preload/internal.h"
+#include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
+#include "preload/process.h"
 
 #include <dlfcn.h>
 

@@ -7,6 +7,10 @@
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/environment.h"
+#include "preload/libc/signals.h"
+#include "preload/life.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 #include "preload/window/parts.h"
 
 #include <errno.h>

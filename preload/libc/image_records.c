@@ -7,6 +7,9 @@
 #include "base/spin.h"
 #include "base/sys.h"
 #include "preload/count/sampling.h"
+#include "preload/libc/interpose.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 
 #include <string.h>
 #include <unistd.h>

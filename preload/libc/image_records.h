@@ -3,8 +3,8 @@
 #ifndef REGTRACE_PRELOAD_LIBC_IMAGE_RECORDS_H
 #define REGTRACE_PRELOAD_LIBC_IMAGE_RECORDS_H
 
-#include "preload/internal.h"
 #include "preload/libc/loaded_images.h"
+#include "preload/thread.h"
 
 /* Finds the segment of our code, which includes the PLT of our calls. Returns false if there is
  * none. */

@@ -2,7 +2,7 @@
  * Walks the loaded images, and reads what their headers and dynamic tables say in memory. */
 #include "preload/libc/loaded_images.h"
 
-#include "preload/internal.h"
+#include "preload/process.h"
 
 #include <elf.h>
 #include <string.h>

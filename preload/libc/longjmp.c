@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Wraps longjmp, which leaves instrumented functions and MPI calls. Ends these functions and calls
  * at the jump, not when a later call shows that they are gone. */
-#include "preload/internal.h"
+#include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
+#include "preload/window/triggers.h"
 
 #include "mpi/mpi.h"
 

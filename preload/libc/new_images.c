@@ -12,7 +12,10 @@
 #include "preload/libc/image_records.h"
 #include "preload/libc/interpose.h"
 #include "preload/libc/seen_images.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
 #include "preload/window/parts.h"
+#include "preload/window/triggers.h"
 
 #include "base/sys.h"
 

@@ -11,8 +11,11 @@
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/environment.h"
-#include "preload/internal.h"
+#include "preload/libc/signals.h"
+#include "preload/life.h"
 #include "preload/memory/memory.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -2,6 +2,8 @@
  * The older functions that set a handler, in terms of sigaction(), as the C library defines them.
  * libc's own versions would not call our sigaction(). */
 #include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
+#include "preload/process.h"
 
 #include "base/sys.h"
 

@@ -5,6 +5,7 @@
 #include "preload/libc/interpose.h"
 
 #include "base/sys.h"
+#include "preload/libc/signals.h"
 #include "preload/memory/memory.h"
 
 #include <string.h>

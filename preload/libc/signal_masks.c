@@ -3,9 +3,12 @@
  * waits for. When the program asks for its mask, shows the signal as blocked if the program has
  * blocked it. */
 #include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
 #include "preload/waits/wait_calls.h"
+#include "preload/window/interrupts.h"
 
 #include "base/sys.h"
 

@@ -5,8 +5,10 @@
 
 #include "base/sys.h"
 #include "preload/count/counting.h"
-#include "preload/internal.h"
+#include "preload/libc/signals.h"
 #include "preload/memory/memory.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/sys.h"
 #include "preload/count/counting.h"
-#include "preload/internal.h"
+#include "preload/libc/signals.h"
 #include "preload/memory/probe_copies.h"
 #include "preload/patch/probes.h"
 #include "preload/values/values.h"

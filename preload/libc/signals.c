@@ -10,12 +10,17 @@
 #include "base/log.h"
 #include "base/spin.h"
 #include "base/sys.h"
+#include "preload/libc/signals.h"
 #include "preload/count/counting.h"
-#include "preload/memory/memory.h"
-#include "preload/window/parts.h"
 #include "preload/count/sampling.h"
-#include "preload/valgrind.h"
+#include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
+#include "preload/valgrind.h"
+#include "preload/window/interrupts.h"
+#include "preload/window/parts.h"
+#include "preload/window/triggers.h"
 
 #include <errno.h>
 #include <string.h>

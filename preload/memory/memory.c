@@ -19,6 +19,9 @@
 #include "preload/memory/memory_file.h"
 #include "preload/memory/memory_frames.h"
 #include "preload/memory/probe_copies.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
+#include "preload/thread.h"
 
 #include <string.h>
 #include <ucontext.h>

@@ -5,7 +5,7 @@
 #ifndef REGTRACE_PRELOAD_MEMORY_MEMORY_H
 #define REGTRACE_PRELOAD_MEMORY_MEMORY_H
 
-#include "preload/internal.h"
+#include "preload/thread.h"
 
 /* Functions have instrumented copies, or may get them: SIGSEGV comes to us first. The constructor
  * sets it. */

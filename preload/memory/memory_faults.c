@@ -8,6 +8,7 @@
 #include "base/format/copy.h"
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
 #include "preload/memory/memory_file.h"
 #include "preload/memory/memory_frames.h"
 #include "preload/memory/probe_copies.h"

@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/internal.h"
 #include "preload/memory/probe_copies.h"
+#include "preload/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,9 @@
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/probe_copies.h"
-#include "preload/stack/unwind.h"
 #include "preload/patch/calls/probe_calls.h"
+#include "preload/stack/unwind.h"
+#include "preload/stack/with_room.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

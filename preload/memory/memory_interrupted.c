@@ -5,10 +5,11 @@
 
 #if defined(__x86_64__)
 
-#include "preload/patch/probe_sites.h"
-#include "preload/stack/unwind.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/calls/probe_calls.h"
+#include "preload/patch/probe_sites.h"
+#include "preload/stack/unwind.h"
+#include "preload/stack/with_room.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

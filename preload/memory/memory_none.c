@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Memory traces on machines other than x86-64: none. */
 #include "preload/memory/memory.h"
+#include "preload/thread.h"
 
 #if !defined(__x86_64__)
 

@@ -6,9 +6,12 @@
 #if defined(__x86_64__)
 
 #include "base/sys.h"
+#include "preload/memory/memory.h"
 #include "preload/memory/memory_file.h"
 #include "preload/memory/probe_copies.h"
-#include "preload/memory/memory.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/interrupts.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Looks instrumented copies up by address, and makes the code that leads into them. */
+#include "preload/libc/interpose.h"
 #include "preload/memory/copy_images.h"
+#include "preload/process.h"
 
 #include "base/search.h"
 

@@ -6,10 +6,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "controller/controller.h"
 #include "preload/helper.h"
 #include "preload/libc/interpose.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/code/probe_unwind.h"
+#include "preload/process.h"
 
 #include <errno.h>
 #include <stdio.h>

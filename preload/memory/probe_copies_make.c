@@ -10,8 +10,11 @@
 #include "base/toolkit/map.h"
 #include "base/identity.h"
 #include "base/log.h"
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
 #include "preload/patch/code/near.h"
 #include "preload/patch/code/probe_unwind.h"
+#include "preload/process.h"
 
 #include <errno.h>
 #include <fnmatch.h>

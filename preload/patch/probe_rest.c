@@ -14,6 +14,8 @@
 #include "preload/patch/calls/probe_calls.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/probe_sites.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,12 @@
 #ifndef REGTRACE_PRELOAD_PATCH_PROBE_SITES_H
 #define REGTRACE_PRELOAD_PATCH_PROBE_SITES_H
 
+#include "base/error.h"
 #include "base/sys.h"
-#include "preload/internal.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* One site. Rows of one address are consecutive, sorted by alarm. */
 struct probe_site {

@@ -6,12 +6,17 @@
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
 #include "preload/memory/memory.h"
 #include "preload/memory/probe_copies.h"
 #include "preload/patch/calls/probe_calls.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/probe_sites.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
+#include "preload/thread.h"
 #include "preload/values/values.h"
+#include "preload/window/triggers.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "preload/count/counting.h"
+#include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
 #include "preload/memory/probe_copies.h"
 #include "preload/patch/calls/probe_calls.h"
@@ -16,6 +17,7 @@
 #include "preload/patch/plans/probe_plans.h"
 #include "preload/patch/plans/probe_wishes.h"
 #include "preload/patch/probe_sites.h"
+#include "preload/process.h"
 #include "preload/valgrind.h"
 
 #include <errno.h>

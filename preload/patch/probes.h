@@ -7,7 +7,7 @@
 #ifndef REGTRACE_PRELOAD_PATCH_PROBES_H
 #define REGTRACE_PRELOAD_PATCH_PROBES_H
 
-#include "preload/internal.h"
+#include "preload/thread.h"
 
 #include <signal.h>
 

@@ -10,6 +10,7 @@
 
 #include "base/poison.h"
 #include "base/sys.h"
+#include "preload/libc/interpose.h"
 #include "preload/valgrind.h"
 
 #include <stdatomic.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Runs our code on a stack with enough room: the program's, or one of ours (own_stack.h). */
-#include "preload/internal.h"
+#include "preload/stack/with_room.h"
+#include "preload/window/interrupts.h"
 
 #include "base/sys.h"
+#include "preload/count/sampling.h"
 #include "preload/memory/memory.h"
 #include "preload/stack/own_stack.h"
-#include "preload/count/sampling.h"
 #include "preload/valgrind.h"
 #include "preload/values/values.h"
 

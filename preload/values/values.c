@@ -33,12 +33,15 @@ int values_context(void)
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "preload/count/counting.h"
 #include "preload/libc/image_records.h"
 #include "preload/libc/interpose.h"
+#include "preload/life.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 #include "preload/valgrind.h"
 #include "preload/values/values_code.h"
 #include "preload/values/values_follow.h"
-#include "preload/count/counting.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

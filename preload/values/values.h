@@ -4,7 +4,7 @@
 #ifndef REGTRACE_PRELOAD_VALUES_VALUES_H
 #define REGTRACE_PRELOAD_VALUES_VALUES_H
 
-#include "preload/internal.h"
+#include "preload/thread.h"
 
 /* Results of values_context() that are no number of a general register. */
 enum { VALUES_CONTEXT_NONE = -1, VALUES_CONTEXT_CALLER = -2, VALUES_CONTEXT_CALLERS = -3 };

@@ -8,10 +8,11 @@
 #include "base/log.h"
 #include "base/spin.h"
 #include "base/sys.h"
+#include "preload/count/sampling.h"
 #include "preload/libc/image_records.h"
+#include "preload/libc/interpose.h"
 #include "preload/patch/code/near.h"
 #include "preload/patch/probe_sites.h"
-#include "preload/count/sampling.h"
 #include "preload/values/values.h"
 #include "preload/values/values_ask.h"
 

@@ -10,6 +10,7 @@
 
 #include <linux/rseq.h>
 
+#include "preload/libc/interpose.h"
 #include "preload/values/values.h"
 #include "preload/values/values_code.h"
 

@@ -8,7 +8,7 @@
 #define REGTRACE_PRELOAD_VALUES_VALUES_FOLLOW_H
 
 #include "base/format/value_protocol.h"
-#include "preload/internal.h"
+#include "preload/thread.h"
 
 #define VALUES_CODES_MAX (1u << 17)   /* instructions of a process */
 #define VALUES_THUNK_BYTES 80u        /* bytes of a copy and the jump back */

@@ -7,8 +7,11 @@
 #if defined(__x86_64__)
 
 #include "base/sys.h"
-#include "preload/stack/own_stack.h"
 #include "preload/count/sampling.h"
+#include "preload/process.h"
+#include "preload/stack/own_stack.h"
+#include "preload/stack/with_room.h"
+#include "preload/thread.h"
 #include "preload/values/values_code.h"
 #include "preload/values/values_follow.h"
 

@@ -5,7 +5,8 @@
 #if defined(__x86_64__)
 
 #include "base/sys.h"
-#include "preload/internal.h"
+#include "preload/libc/signals.h"
+#include "preload/thread.h"
 #include "preload/waits/wait_calls.h"
 
 #include <errno.h>

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
+#include "preload/process.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -6,9 +6,9 @@
 #if defined(__x86_64__)
 
 #include "base/sys.h"
-#include "preload/internal.h"
 #include "preload/memory/memory_frames.h"
 #include "preload/stack/own_stack.h"
+#include "preload/thread.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "preload/preload.h"
+#include "preload/stack/with_room.h"
 #include "preload/waits/interrupted_call.h"
 
 #include <errno.h>

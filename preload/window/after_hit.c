@@ -2,7 +2,12 @@
  * What follows a hit: counts armed chains for `regtrace ctl status`, lets probes rest, and ends the
  * program if REGTRACE_EXIT_ON_STOP asks for that. */
 #include "preload/count/counting.h"
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/triggers.h"
 
 #include "base/sys.h"
 

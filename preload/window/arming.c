@@ -2,6 +2,10 @@
  * Callbacks of the automaton for alarms that a counter or a timer must watch: icount, uniform and
  * timeout. */
 #include "preload/count/counting.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/control_events.h"
+#include "preload/window/interrupts.h"
 
 uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *arming)
 {

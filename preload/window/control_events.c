@@ -3,7 +3,13 @@
  * it asks for. */
 #include "preload/affinity.h"
 #include "base/format/event_fields.h"
+#include "preload/window/control_events.h"
 #include "preload/count/counter_records.h"
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
+#include "preload/thread.h"
 #include "preload/window/windows.h"
 
 #include "base/sys.h"

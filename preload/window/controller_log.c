@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * REGTRACE_CONTROLLER_LOG: one line of text for each fired event, as it happens. */
-#include "preload/internal.h"
+#include "preload/process.h"
+#include "preload/window/control_events.h"
 
 #include "base/log.h"
 #include "base/sys.h"

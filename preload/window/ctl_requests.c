@@ -2,7 +2,12 @@
  * Serves the requests of `regtrace ctl` that the writer puts into the stream: to fire the
  * interactive alarms, or to open or close windows. Serves events that regtrace_fire() requests from
  * another thread. */
-#include "preload/internal.h"
+#include "preload/libc/interpose.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/control_events.h"
+#include "preload/window/interrupts.h"
+#include "preload/window/triggers.h"
 
 #include "base/log.h"
 #include "base/sys.h"

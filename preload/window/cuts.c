@@ -4,6 +4,8 @@
 
 #include "mpi/mpi.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 
 static const uint32_t cut = (uint32_t)EVENT_FLAG_CUT << 24;
 

@@ -5,7 +5,7 @@
 #ifndef REGTRACE_PRELOAD_WINDOW_CUTS_H
 #define REGTRACE_PRELOAD_WINDOW_CUTS_H
 
-#include "preload/internal.h"
+#include "preload/thread.h"
 
 void cuts_enter(struct recorder_thread *t, struct preload_thread *pt);
 void cuts_leave(struct recorder_thread *t, struct preload_thread *pt);

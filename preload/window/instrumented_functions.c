@@ -6,7 +6,10 @@
  * images. The hooks look an address up in a small sorted table. The thread's stack of active
  * functions shows the outermost instance, which exit_func needs. Entries that a longjmp has skipped
  * are dropped when the stack pointer shows it. */
-#include "preload/internal.h"
+#include "preload/libc/interpose.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/triggers.h"
 
 #include "preload/window/instrumented_symbols.h"
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The internal signal, by which threads of this process interrupt each other: sends it, and does
  * what it asks for. Timers, samples and counters send it too. */
+#include "preload/window/interrupts.h"
 #include "preload/count/counting.h"
-#include "preload/libc/interpose.h"
 #include "preload/count/sampling.h"
+#include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
+#include "preload/process.h"
+#include "preload/thread.h"
 #include "preload/waits/waits.h"
 
 #include "base/sys.h"

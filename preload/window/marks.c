@@ -2,6 +2,10 @@
  * Caches what the program says about marks until the process records, and records it again in every
  * child of fork, which has its own file. */
 #include "preload/window/marks.h"
+#include "preload/libc/interpose.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/triggers.h"
 
 #include "base/format/event_fields.h"
 #include "base/log.h"

@@ -3,7 +3,7 @@
 #ifndef REGTRACE_PRELOAD_WINDOW_MARKS_H
 #define REGTRACE_PRELOAD_WINDOW_MARKS_H
 
-#include "preload/internal.h"
+#include "base/format/recorder.h"
 
 /* The title of a type, or the label of a value. The text follows the struct. */
 struct mark_meaning {

@@ -6,11 +6,14 @@
 #include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
 #include "preload/count/sampling.h"
+#include "preload/count/totals.h"
 #include "preload/libc/image_records.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
+#include "preload/thread.h"
 #include "preload/values/values.h"
 #include "preload/window/cuts.h"
+#include "preload/window/interrupts.h"
 #include "preload/window/marks.h"
 
 #if defined(__x86_64__)

@@ -7,7 +7,7 @@
 #ifndef REGTRACE_PRELOAD_WINDOW_PARTS_H
 #define REGTRACE_PRELOAD_WINDOW_PARTS_H
 
-#include "preload/internal.h"
+#include "preload/thread.h"
 
 /* Called on the thread concerned, with signals blocked. */
 typedef void part_hook(struct recorder_thread *t, struct preload_thread *pt);

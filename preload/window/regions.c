@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Named regions, from calls of our header and from presets of MPI_Pcontrol, and whether a name that
  * the program passes can be read. */
-#include "preload/internal.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/triggers.h"
 
 #include "base/log.h"
 #include "base/sys.h"

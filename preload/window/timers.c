@@ -2,6 +2,10 @@
  * timeout alarms: a kernel timer for each armed alarm and thread, which signals that thread
  * only. */
 #include "preload/count/counting.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/interrupts.h"
+#include "preload/window/triggers.h"
 
 #include "base/log.h"
 #include "base/sys.h"

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Entry points of the triggers: each matches an occurrence against the alarms of its type and
  * reports it to the automaton. */
+#include "preload/window/triggers.h"
 #include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
 #include "preload/libc/image_records.h"
+#include "preload/life.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
+#include "preload/thread.h"
+#include "preload/window/control_events.h"
+#include "preload/window/interrupts.h"
 #include "preload/window/parts.h"
 
 #include "base/decimal.h"

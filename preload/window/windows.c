@@ -8,6 +8,12 @@
 #include "base/format/event_fields.h"
 #include "preload/window/windows.h"
 
+#include "preload/libc/interpose.h"
+#include "preload/life.h"
+#include "preload/process.h"
+#include "preload/stack/with_room.h"
+#include "preload/thread.h"
+#include "preload/window/interrupts.h"
 #include "preload/window/parts.h"
 
 #include "base/spin.h"

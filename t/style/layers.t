@@ -30,26 +30,26 @@ writer/repair:writer/file writer/repair:writer/read
 preload:preload/count preload:preload/libc preload:preload/memory preload:preload/patch
 preload:preload/stack preload:preload/values preload:preload/window
 preload/count:preload/libc preload/count:preload/memory preload/count:preload/patch
-preload/count:preload/values preload/count:preload/waits
+preload/count:preload/stack preload/count:preload/values preload/count:preload/waits preload/count:preload/window
 preload/libc:preload/count preload/libc:preload/memory preload/libc:preload/patch
-preload/libc:preload/values preload/libc:preload/waits preload/libc:preload/window
+preload/libc:preload/stack preload/libc:preload/values preload/libc:preload/waits preload/libc:preload/window
 preload/memory:preload/libc preload/memory:preload/patch
 preload/memory:preload/patch/calls preload/memory:preload/patch/code
-preload/memory:preload/patch/plans preload/memory:preload/stack
+preload/memory:preload/patch/plans preload/memory:preload/stack preload/memory:preload/window
 preload/patch:preload/count preload/patch:preload/libc preload/patch:preload/memory
-preload/patch:preload/values preload/patch:preload/patch/calls
+preload/patch:preload/stack preload/patch:preload/values preload/patch:preload/window preload/patch:preload/patch/calls
 preload/patch:preload/patch/code preload/patch:preload/patch/plans
 preload/patch/plans:preload/libc preload/patch/plans:preload/memory
 preload/patch/code:preload/count preload/patch/code:preload/libc preload/patch/code:preload/memory
-preload/patch/code:preload/stack preload/patch/code:preload/patch/calls
+preload/patch/code:preload/stack preload/patch/code:preload/window preload/patch/code:preload/patch/calls
 preload/patch/code:preload/patch/plans preload/patch/calls:preload/libc
-preload/patch/calls:preload/stack preload/patch/calls:preload/patch/code
+preload/patch/calls:preload/stack preload/patch/calls:preload/window preload/patch/calls:preload/patch/code
 preload/patch/calls:preload/patch/plans
-preload/stack:preload/count preload/stack:preload/memory preload/stack:preload/values
+preload/stack:preload/count preload/stack:preload/libc preload/stack:preload/memory preload/stack:preload/values preload/stack:preload/window
 preload/values:preload/count preload/values:preload/libc preload/values:preload/patch
 preload/values:preload/stack preload/values:preload/patch/code
 preload/window:preload/count preload/window:preload/libc preload/window:preload/memory
-preload/window:preload/patch preload/window:preload/values preload/window:preload/waits
+preload/window:preload/patch preload/window:preload/stack preload/window:preload/values preload/window:preload/waits
 preload/waits:preload/count preload/waits:preload/libc preload/waits:preload/memory
 preload/waits:preload/stack
 tools:tools/streams tools/messages:tools/streams
@@ -106,7 +106,7 @@ printf '#include "tools/report/report.h"\n' >tools/b.c
 printf '#include "tools/channels/models.h"\n#include "tools/tools.h"\n#include "tools/streams/streams.h"\n' >tools/channels/mpi/right.c
 printf '#include "isa/image/image.h"\n' >isa/decode/right.c
 printf '#include "mpi/mpi.h"\n' >base/a.c
-printf '#include "preload/preload.h"\n' >mpi/a.c
+printf '#include "preload/process.h"\n' >mpi/a.c
 printf '#include "mpi/mpi.h"\n' >writer/a.c
 printf '#include "controller/automaton/state.h"\n' >preload/a.c
 printf '#include <hdf5.h>\n' >tools/a.c

@@ -13,8 +13,11 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/stack/own_stack.h"
 #include "preload/patch/calls/probe_fast.h"
+#include "preload/process.h"
+#include "preload/stack/own_stack.h"
+#include "preload/thread.h"
+#include "preload/window/triggers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,6 +8,7 @@
  * and close windows, and jump away: see struct probe_opens. A handler that has recorded has moved
  * the cursor; then the slow path looks at everything again. */
 #include "preload/patch/calls/probe_fast.h"
+#include "preload/libc/interpose.h"
 
 #include "base/format/recorder.h"
 

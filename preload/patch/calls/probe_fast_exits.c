@@ -7,7 +7,7 @@
  * has changed the list has changed its state; then everything is looked at again. */
 #include "preload/patch/calls/probe_fast.h"
 
-#include "preload/preload.h"
+#include "preload/libc/interpose.h"
 
 #include <stddef.h>
 

@@ -11,7 +11,9 @@
 #include "preload/patch/probes.h"
 
 #include "base/log.h"
+#include "preload/libc/interpose.h"
 #include "preload/patch/calls/probe_fast.h"
+#include "preload/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,11 +4,13 @@
  * The caller of a function is known when the function is called. The return address is that of an
  * instruction in some image, and gets an int3 then. The handler asks regtrace-sites about that one
  * instruction, once for each site; the site stays patched. */
+#include "preload/libc/interpose.h"
 #include "preload/patch/calls/probe_calls.h"
 #include "preload/patch/code/near.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/plans/probe_plans.h"
 
+#include "base/format/recorder.h"
 #include "base/sys.h"
 
 #include <fcntl.h>

@@ -22,8 +22,10 @@
 #include "preload/count/counting.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
-#include "preload/stack/own_stack.h"
 #include "preload/memory/probe_copies.h"
+#include "preload/process.h"
+#include "preload/stack/own_stack.h"
+#include "preload/window/triggers.h"
 
 #include <cpuid.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Puts plans into the memory of this process: copies of instructions near their image, and probes
  * at the sites. */
+#include "preload/libc/interpose.h"
 #include "preload/memory/probe_copies.h"
 #include "preload/patch/code/near.h"
 #include "preload/patch/code/probe_code.h"

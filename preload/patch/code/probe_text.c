@@ -2,6 +2,7 @@
  * Reads and writes the program's text, and finds out whether a trap would kill a thread now.
  * Async-signal-safe. */
 #include "preload/patch/code/probe_code.h"
+#include "preload/stack/with_room.h"
 
 #include "base/clock.h"
 #include "base/sys.h"

@@ -9,13 +9,13 @@
  *
  * Format: DWARF 5, 6.4; LSB 5.0 Core, "Exception Frames". Numbers of registers: psABI x86-64,
  * 3.6.2. */
-#include "preload/patch/code/near.h"
 #include "preload/patch/code/probe_unwind.h"
+#include "preload/patch/code/near.h"
 
-#include "preload/internal.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probe_sites.h"
+#include "preload/process.h"
 #include "preload/stack/unwind.h"
 
 #include "base/log.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Asks regtrace-sites for plans; isa/plan/sites_main.c describes the lines of its answer. */
+#include "preload/life.h"
 #include "preload/patch/plans/probe_plans.h"
 
 #include "base/toolkit/ask.h"

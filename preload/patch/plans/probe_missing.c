@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Warns of alarms and patterns whose places are not in the loaded images. A function that the
  * compiler inlined everywhere has no entry: the warning says where it was inlined. */
+#include "preload/life.h"
 #include "preload/patch/plans/probe_wishes.h"
 
 #include "base/identity.h"

@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "isa/isa.h"
-#include "preload/internal.h"
 #include "preload/libc/loaded_images.h"
+
+#include <limits.h>
 
 /* An image of this process. */
 struct probe_image {

@@ -6,6 +6,7 @@
 #include "base/identity.h"
 #include "preload/memory/probe_copies.h"
 #include "preload/patch/probes.h"
+#include "preload/process.h"
 
 #include <errno.h>
 #include <fnmatch.h>

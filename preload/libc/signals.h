@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Handlers, masks and dispositions of signals: signals.c, signal_calls.c, signal_masks.c,
+ * signal_run.c, signal_faults.c, signal_traps.c. */
+#ifndef REGTRACE_PRELOAD_LIBC_SIGNALS_H
+#define REGTRACE_PRELOAD_LIBC_SIGNALS_H
+
+#include "base/error.h"
+#include "preload/waits/waits.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* signals_install() reserves the internal signal and installs its handler. Returns 0, or -errno if
+ * no signal is free. signals_real_sigaction() is libc's sigaction(), without our wrapper. */
+int signals_install(void);
+int signals_real_sigaction(int signo, const struct sigaction *act, struct sigaction *old);
+
+/* In the child of a fork that no wrapper has seen: releases the lock of the dispositions, which a
+ * thread that does not exist here may have held. */
+void signals_forked(void);
+
+/* Returns the address where the thread was interrupted, from a handler's ucontext. For an address
+ * in an instrumented copy it returns the one in the original code. */
+uintptr_t signals_ip_of(const void *context);
+
+/* Signals that the program has blocked and that we keep unblocked, as bits. Per thread. */
+extern __thread uint64_t signals_hidden
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Call these around exec, posix_spawn, system and popen, so that the new program inherits the
+ * dispositions and the mask that the program believes to have. signals_before_exec() ignores
+ * signals that the program ignores but an alarm needs, and blocks those of signals_hidden that the
+ * program believes to block. signals_after_exec() undoes both. Both functions keep errno. */
+struct signals_inherited {
+    uint64_t ignored; /* bit n - 1: signal n was set to ignored meanwhile */
+    uint64_t hidden;  /* those of signals_hidden that were blocked meanwhile */
+};
+void signals_before_exec(struct signals_inherited *saved);
+void signals_after_exec(const struct signals_inherited *saved);
+
+/* Called in our handler: runs the program's handler of the signal, which has these flags, as if the
+ * kernel had called it. Records the run if signal handlers are recorded. */
+void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context);
+/* Called in a handler: does what would have happened if nobody had handled the signal. */
+void signals_default_action(int signo, siginfo_t *info, void *context);
+/* For SIGSEGV if memory is traced; they do nothing for other signals.
+ * - signals_fault_action(): notes the mask of the program's action, and makes the action block all
+ *   signals but faults.
+ * - signals_fault_shown(): puts the noted mask into an action that the program gets.
+ * - signals_fault_unmask(): once a signal turns out to be the program's, sets the mask that its
+ *   handler with those flags would have. */
+void signals_fault_action(int signo, struct sigaction *a);
+void signals_fault_shown(int signo, struct sigaction *a);
+void signals_fault_unmask(int signo, int flags, const void *context);
+/* Handles a signal for which the program has no handler. An ignored signal has no effect, but a
+ * signal that the thread's own instruction raised kills. */
+void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context);
+/* The handler of SIGTRAP, and the action of it.
+ * - The handler runs on the interrupted stack, because an alternate one may be tiny.
+ * - It does not block SIGSEGV: at the end of a thread's stack we fault in place of the program,
+ *   whose handler then learns of that. If SIGSEGV were blocked the fault would kill.
+ * - The flags and the mask of the program's action are not included, because the kernel must not
+ *   apply them here. */
+void signals_trapped(int signo, siginfo_t *info, void *context);
+struct sigaction signals_trap_action(void);
+/* Handles a SIGTRAP that is not ours as other signals are handled, under the mask that the program
+ * had, plus SIGTRAP. */
+void signals_hand_on(int signo, siginfo_t *info, void *context);
+
+/* Call these around fork, innermost: no other thread changes dispositions in between. */
+void signals_before_fork(void);
+void signals_after_fork(void);
+
+/* The internal signal while we keep the program from it. 0 if there is none, or if it must be
+ * shared. */
+extern int signals_kept_out;
+
+/* If signo is the internal signal: the program itself uses it, so we take another one. */
+void signals_give_up_internal(int signo);
+void signals_adopt_mask(void);
+
+/* Was this signal sent by us, by a timer of ours, or by our writer for `regtrace ctl`? */
+bool signals_is_internal(int signo, const siginfo_t *info);
+
+/* Returns the signals that must reach us whatever the program blocks: the internal one, SIGTRAP if
+ * there are probes, SIGSEGV if memory is traced. */
+uint64_t signals_kept_bits(void);
+
+/* Returns the set to pass to the kernel: a copy in *copy without those signals, or NULL for NULL.
+ * *named (may be NULL) gets those that were in the set. If a set of few signals names the internal
+ * one, the program wants that very signal: gives it up first. */
+const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *named);
+
+#endif
