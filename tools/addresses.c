@@ -139,10 +139,10 @@ int addresses_place(struct addresses *a, const char *path, const char *build_id,
     return rc != 0 ? rc : find_item(a, image, offset, item);
 }
 
-struct hot_symbols *addresses_symbols(struct address_image *image)
+struct image_symbols *addresses_symbols(struct address_image *image)
 {
     if (!image->opened)
-        image->symbols = hot_symbols_open(image->path, image->build_id, &image->problem);
+        image->symbols = image_symbols_open(image->path, image->build_id, &image->problem);
     image->opened = true;
     return image->symbols;
 }
@@ -150,11 +150,11 @@ struct hot_symbols *addresses_symbols(struct address_image *image)
 const char *addresses_name(struct addresses *a, uint32_t item)
 {
     struct address *p = &a->items[item];
-    struct hot_symbols *s = NULL;
+    struct image_symbols *s = NULL;
     if (!p->named && p->image != NO_IMAGE)
         s = addresses_symbols(&a->images[p->image]);
     if (s != NULL)
-        hot_symbols_find(s, p->offset, &p->name, NULL);
+        image_symbols_find(s, p->offset, &p->name, NULL);
     p->named = true;
     return p->name;
 }
@@ -188,8 +188,8 @@ static void print_problem(FILE *out, const struct address_image *image)
 
 void addresses_print_lacks(FILE *out, const struct addresses *a)
 {
-    if (hot_symbols_lack() != NULL)
-        (void)fprintf(out, "No names: %s.\n", hot_symbols_lack());
+    if (image_symbols_lack() != NULL)
+        (void)fprintf(out, "No names: %s.\n", image_symbols_lack());
     for (size_t i = 0; i < a->image_count; i++)
         print_problem(out, &a->images[i]);
 }
@@ -197,7 +197,7 @@ void addresses_print_lacks(FILE *out, const struct addresses *a)
 void addresses_free(struct addresses *a)
 {
     for (size_t i = 0; i < a->image_count; i++) {
-        hot_symbols_close(a->images[i].symbols);
+        image_symbols_close(a->images[i].symbols);
         free(a->images[i].path);
         free(a->images[i].build_id);
         free(a->images[i].shown);

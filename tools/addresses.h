@@ -18,7 +18,7 @@ struct address_image {
      * -errno. */
     int problem;
     bool opened;
-    struct hot_symbols *symbols; /* NULL: not opened, or nothing to read */
+    struct image_symbols *symbols; /* NULL: not opened, or nothing to read */
 };
 
 struct address {
@@ -54,7 +54,7 @@ RT_MUST_CHECK int addresses_place(struct addresses *a, const char *path, const c
  * NULL if unknown. */
 const char *addresses_name(struct addresses *a, uint32_t item);
 /* Opens the image's file, unless that was done before. Returns NULL if there is nothing to read. */
-struct hot_symbols *addresses_symbols(struct address_image *image);
+struct image_symbols *addresses_symbols(struct address_image *image);
 /* Returns the base name without control characters, or "(no image)". */
 const char *addresses_image_name(const struct addresses *a, uint32_t image);
 /* Prints a line for each reason why names are missing: no libdw, or opened images that have changed
@@ -64,19 +64,19 @@ void addresses_free(struct addresses *a);
 
 /* --- names in one image: image_symbols.c; none without libdw (elfutils) ----------------------- */
 
-struct hot_symbols;
+struct image_symbols;
 /* Opens the symbols of an image. Returns NULL if there is nothing to read. *problem is then 0 for a
  * path that is no file ("[vdso]"), ADDRESS_CHANGED if the file's build id differs from `build_id`
  * ("" matches any), or -errno (-ENOEXEC: no ELF file). */
-struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int *problem);
+struct image_symbols *image_symbols_open(const char *path, const char *build_id, int *problem);
 /* Looks up the function (C++ names demangled) and "FILE:LINE" of an address. Sets *function and
  * *line to malloc'ed texts, and leaves them unchanged if unknown. line may be NULL. */
-void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, char **line);
+void image_symbols_find(struct image_symbols *s, uint64_t address, char **function, char **line);
 /* Returns true if, by the unwind table, the function has made no frame at this address, so that the
  * return address is still where the call put it. */
-bool hot_symbols_frameless(struct hot_symbols *s, uint64_t address);
-void hot_symbols_close(struct hot_symbols *s);
+bool image_symbols_frameless(struct image_symbols *s, uint64_t address);
+void image_symbols_close(struct image_symbols *s);
 /* Returns why names may be missing, or NULL if nothing prevents them. */
-const char *hot_symbols_lack(void);
+const char *image_symbols_lack(void);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include <dwarf.h>
 
-struct hot_symbols {
+struct image_symbols {
     Dwfl *dwfl;
     Dwfl_Module *module;
     GElf_Addr bias;
@@ -43,7 +43,7 @@ static int look_at(const char *path)
     return S_ISREG(st.st_mode) ? 0 : -ENOEXEC;
 }
 
-struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int *problem)
+struct image_symbols *image_symbols_open(const char *path, const char *build_id, int *problem)
 {
     static char *debuginfo_path;
     static const Dwfl_Callbacks callbacks = {
@@ -53,7 +53,7 @@ struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int
         .debuginfo_path = &debuginfo_path,
     };
     *problem = path[0] == '/' ? look_at(path) : 0;
-    struct hot_symbols *s = path[0] == '/' && *problem == 0 ? calloc(1, sizeof *s) : NULL;
+    struct image_symbols *s = path[0] == '/' && *problem == 0 ? calloc(1, sizeof *s) : NULL;
     if (s == NULL)
         return NULL;
     s->dwfl = dwfl_begin(&callbacks);
@@ -66,12 +66,12 @@ struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int
     GElf_Ehdr head;
     if (elf == NULL || gelf_getehdr(elf, &head) == NULL) {
         *problem = *problem != 0 ? *problem : -ENOEXEC;
-        hot_symbols_close(s);
+        image_symbols_close(s);
         return NULL;
     }
     if (is_other(s->module, build_id)) {
         *problem = ADDRESS_CHANGED;
-        hot_symbols_close(s);
+        image_symbols_close(s);
         return NULL;
     }
     s->arm = head.e_machine == EM_AARCH64;
@@ -95,7 +95,7 @@ static char *readable(const char *name)
     return plain != NULL ? plain : strdup(name);
 }
 
-void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, char **line)
+void image_symbols_find(struct image_symbols *s, uint64_t address, char **function, char **line)
 {
     GElf_Sym symbol;
     GElf_Off into = 0;
@@ -115,7 +115,7 @@ void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, 
 
 /* x86-64: the canonical frame address is the stack pointer (register 7) plus 8. AArch64: register
  * 30 still has its value. */
-bool hot_symbols_frameless(struct hot_symbols *s, uint64_t address)
+bool image_symbols_frameless(struct image_symbols *s, uint64_t address)
 {
     Dwarf_Frame *frame = NULL;
     Dwarf_Op *ops = NULL, memory[3];
@@ -134,21 +134,21 @@ bool hot_symbols_frameless(struct hot_symbols *s, uint64_t address)
     return frameless;
 }
 
-void hot_symbols_close(struct hot_symbols *s)
+void image_symbols_close(struct image_symbols *s)
 {
     if (s != NULL && s->dwfl != NULL)
         dwfl_end(s->dwfl);
     free(s);
 }
 
-const char *hot_symbols_lack(void)
+const char *image_symbols_lack(void)
 {
     return NULL;
 }
 
 #else
 
-struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int *problem)
+struct image_symbols *image_symbols_open(const char *path, const char *build_id, int *problem)
 {
     (void)path;
     (void)build_id;
@@ -156,7 +156,7 @@ struct hot_symbols *hot_symbols_open(const char *path, const char *build_id, int
     return NULL;
 }
 
-void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, char **line)
+void image_symbols_find(struct image_symbols *s, uint64_t address, char **function, char **line)
 {
     (void)s;
     (void)address;
@@ -164,19 +164,19 @@ void hot_symbols_find(struct hot_symbols *s, uint64_t address, char **function, 
     (void)line;
 }
 
-bool hot_symbols_frameless(struct hot_symbols *s, uint64_t address)
+bool image_symbols_frameless(struct image_symbols *s, uint64_t address)
 {
     (void)s;
     (void)address;
     return false;
 }
 
-void hot_symbols_close(struct hot_symbols *s)
+void image_symbols_close(struct image_symbols *s)
 {
     (void)s;
 }
 
-const char *hot_symbols_lack(void)
+const char *image_symbols_lack(void)
 {
     return "this regtrace was built without libdw (elfutils), which finds the names of functions";
 }

@@ -9,7 +9,7 @@
 #include "isa/memory/analysis_session.h"
 
 /* A selected function. */
-struct job_part {
+struct selected_function {
     uint64_t start, end;
     const char *reason; /* why it is not analysed or has no copy; NULL: it has one */
     uint64_t reason_at;
@@ -20,12 +20,12 @@ struct job_part {
     bool direct;             /* it was assumed to be called directly ... */
     uint64_t known;          /* ... and records this many values more if it is not */
     uint16_t passed;         /* registers that its callers were assumed to know */
-    size_t text, text_bytes; /* in job.made */
+    size_t text, text_bytes; /* in `made` of struct image_analysis */
     struct copy_part copy;
     struct skel_counts counts;
 };
 
-struct job {
+struct image_analysis {
     struct analysis_session o;
     struct arena arena;
     const char *pattern;
@@ -38,7 +38,7 @@ struct job {
     const char *path, *copies_path, *skeleton_path;
     /* functions that open windows; functions whose entry an alarm awaits, so that entering them is
      * recorded */
-    struct late_names openers, awaited;
+    struct name_list openers, awaited;
     struct address_list sites; /* alarms in mid-function, or at its start */
     FILE *skeleton;            /* file for skeletons; NULL: not requested */
     struct copies copies;
@@ -51,14 +51,14 @@ struct job {
     } why[16];
 
     struct directs directs;
-    struct job_part *parts;
+    struct selected_function *parts;
     FILE *made; /* texts of functions, in the order in which they were made */
     char *text;
     size_t text_bytes;
 };
 
 /* Writes to standard output, and to `skeleton`. Returns 0, or -errno. */
-RT_MUST_CHECK int job_analyse(struct job *j);
-void job_free(struct job *j);
+RT_MUST_CHECK int analyse_image(struct image_analysis *a);
+void image_analysis_free(struct image_analysis *a);
 
 #endif

@@ -17,9 +17,9 @@ struct window_call {
     bool jump, pointer, opens;
 };
 
-struct late_finding {
+struct opening_search {
     const struct code *c;
-    const struct late_names *names;
+    const struct name_list *names;
     struct address_list openers; /* sorted */
     struct window_call *calls;   /* sorted by target */
     size_t count, room;
@@ -28,7 +28,7 @@ struct late_finding {
     struct address_list holders;
 };
 
-static bool is_slot_of(const struct late_finding *g, uint64_t place)
+static bool is_slot_of(const struct opening_search *g, uint64_t place)
 {
     const char *name = image_slot_name(g->c->image, place);
     for (size_t k = 0; name != NULL && k < g->names->count; k++)
@@ -38,7 +38,7 @@ static bool is_slot_of(const struct late_finding *g, uint64_t place)
 }
 
 /* Includes stubs of the PLT. */
-static int find_openers(struct late_finding *g)
+static int find_openers(struct opening_search *g)
 {
     const struct image *m = g->c->image;
     for (size_t n = 0; n < m->symbol_count; n++)
@@ -50,7 +50,7 @@ static int find_openers(struct late_finding *g)
     return 0;
 }
 
-static int add(struct late_finding *g, const struct instruction *i, uint64_t function,
+static int add(struct opening_search *g, const struct instruction *i, uint64_t function,
                bool is_opener)
 {
     struct window_call *more = array_grown(g->calls, g->count, &g->room, sizeof *more);
@@ -68,7 +68,7 @@ static int add(struct late_finding *g, const struct instruction *i, uint64_t fun
     return 0;
 }
 
-static int look(struct late_finding *g, uint64_t at)
+static int look(struct opening_search *g, uint64_t at)
 {
     struct instruction i;
     const struct code_range *r = code_range_of(g->c, at);
@@ -96,11 +96,11 @@ static int by_target(const void *a, const void *b)
 
 static int by_next(const void *a, const void *b)
 {
-    const struct late *x = a, *y = b;
+    const struct opening_call *x = a, *y = b;
     return (x->next > y->next) - (x->next < y->next);
 }
 
-static size_t calls_of(const struct late_finding *g, uint64_t target)
+static size_t calls_of(const struct opening_search *g, uint64_t target)
 {
     return image_search(g->calls, g->count, sizeof *g->calls, offsetof(struct window_call, target),
                         target);
@@ -116,19 +116,19 @@ static bool has(const struct address_list *list, uint64_t at)
 
 /* Adds the address that the call returns to, and queues its function: the callers are wanted
  * too. */
-static int take(struct late_finding *g, const struct window_call *k, struct late_list *out)
+static int take(struct opening_search *g, const struct window_call *k, struct opening_calls *out)
 {
     if (!k->jump) {
         if (out->count == MOST) {
             out->cut = true;
             return 0;
         }
-        out->list[out->count++] = (struct late){k->at, k->next};
+        out->list[out->count++] = (struct opening_call){k->at, k->next};
     }
     return has(&g->todo, k->function) || code_append(&g->todo, k->function) ? 0 : -ENOMEM;
 }
 
-static int close_over(struct late_finding *g, struct late_list *out)
+static int close_over(struct opening_search *g, struct opening_calls *out)
 {
     int rc = 0;
     for (size_t n = 0; n < g->count && rc == 0; n++)
@@ -145,11 +145,12 @@ static int close_over(struct late_finding *g, struct late_list *out)
     return rc;
 }
 
-int late_find(const struct code *c, const struct late_names *openers, struct late_list *out)
+int opening_calls_find(const struct code *c, const struct name_list *openers,
+                       struct opening_calls *out)
 {
-    struct late_finding g = {.c = c, .names = openers};
+    struct opening_search g = {.c = c, .names = openers};
     int rc = find_openers(&g);
-    *out = (struct late_list){.list = calloc(MOST, sizeof *out->list)};
+    *out = (struct opening_calls){.list = calloc(MOST, sizeof *out->list)};
     for (size_t k = 0; k < c->segment_count && rc == 0; k++) {
         const struct code_segment *s = &c->segments[k];
         for (uint64_t n = code_next_flagged(s, 0, CODE_START); n < s->size && rc == 0;

@@ -10,24 +10,24 @@
 
 #include "isa/memory/skel.h"
 
-struct late {
+struct opening_call {
     uint64_t call, next; /* the call, and the address it returns to */
 };
 
-struct late_names { /* names of functions that open windows */
+struct name_list { /* names of functions that open windows */
     const char *names[512];
     size_t count;
 };
 
-struct late_list {
-    struct late *list; /* sorted by `next` */
+struct opening_calls {
+    struct opening_call *list; /* sorted by `next` */
     size_t count;
     bool cut; /* there were more: callers of callers are missing */
 };
 
 /* Searches all code of an image; compares names as image_name_matches() does. The caller frees
  * out->list. Returns 0, or -ENOMEM. */
-RT_MUST_CHECK int late_find(const struct code *c, const struct late_names *openers,
-                            struct late_list *out);
+RT_MUST_CHECK int opening_calls_find(const struct code *c, const struct name_list *openers,
+                                     struct opening_calls *out);
 
 #endif

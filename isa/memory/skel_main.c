@@ -45,115 +45,115 @@ static int in_thread(void *(*function)(void *), void *argument)
     return rc != 0;
 }
 
-static int finish(struct job *j)
+static int finish(struct image_analysis *a)
 {
-    if (j->wanted == 0 && j->skeleton_path != NULL)
+    if (a->wanted == 0 && a->skeleton_path != NULL)
         return (void)printf("missing\nend\n"), 0;
-    if (j->wanted == 0) {
+    if (a->wanted == 0) {
         (void)fprintf(stderr, "regtrace-skel: no function%s%s in %s\n",
-                      j->pattern != NULL ? " matches " : "",
-                      j->pattern != NULL ? j->pattern : " is known", j->o.image->path);
+                      a->pattern != NULL ? " matches " : "",
+                      a->pattern != NULL ? a->pattern : " is known", a->o.image->path);
         return 1;
     }
     uint64_t bytes = 0;
-    struct skel_source text = {.out = j->skeleton != NULL ? j->skeleton : stdout};
-    if ((j->source || j->skeleton != NULL) &&
-        (skel_source_end(&text) != 0 || (j->skeleton != NULL && fclose(j->skeleton) != 0))) {
+    struct skel_source text = {.out = a->skeleton != NULL ? a->skeleton : stdout};
+    if ((a->source || a->skeleton != NULL) &&
+        (skel_source_end(&text) != 0 || (a->skeleton != NULL && fclose(a->skeleton) != 0))) {
         (void)fprintf(stderr, "regtrace-skel: the source cannot be written\n");
         return 1;
     }
-    if (j->copies_path != NULL && copies_write(&j->copies, j->copies_path) != 0) {
-        (void)fprintf(stderr, "regtrace-skel: %s cannot be written\n", j->copies_path);
+    if (a->copies_path != NULL && copies_write(&a->copies, a->copies_path) != 0) {
+        (void)fprintf(stderr, "regtrace-skel: %s cannot be written\n", a->copies_path);
         return 1;
     }
-    for (uint64_t n = 0; n < copies_count(&j->copies); n++)
-        bytes += j->copies.parts[n].f.bytes;
-    if (j->copies_path != NULL)
+    for (uint64_t n = 0; n < copies_count(&a->copies); n++)
+        bytes += a->copies.parts[n].f.bytes;
+    if (a->copies_path != NULL)
         (void)printf("%" PRIu64 " copies, %" PRIu64 " mid-function entries, of %" PRIu64 " bytes; ",
-                     j->copies.counts[COPIES_FUNCTIONS], j->copies.counts[COPIES_LATE], bytes);
-    if (j->dot || j->source)
+                     a->copies.counts[COPIES_FUNCTIONS], a->copies.counts[COPIES_LATE], bytes);
+    if (a->dot || a->source)
         return 0;
     (void)printf("%" PRIu64 " functions, %" PRIu64 " analysed (%.1f %%), %" PRIu64 " bytes; ",
-                 j->counts.functions, j->counts.analysed,
-                 100 * (double)j->counts.analysed / (double)j->counts.functions, j->counts.bytes);
-    skel_print_summary(stdout, &j->counts);
-    for (unsigned n = 0; n < 16 && j->why[n].reason != NULL; n++)
-        (void)printf("not analysed: %" PRIu64 " (%s)\n", j->why[n].count, j->why[n].reason);
-    if (j->skeleton != NULL)
+                 a->counts.functions, a->counts.analysed,
+                 100 * (double)a->counts.analysed / (double)a->counts.functions, a->counts.bytes);
+    skel_print_summary(stdout, &a->counts);
+    for (unsigned n = 0; n < 16 && a->why[n].reason != NULL; n++)
+        (void)printf("not analysed: %" PRIu64 " (%s)\n", a->why[n].count, a->why[n].reason);
+    if (a->skeleton != NULL)
         (void)printf("end\n"); /* end of the answer (base/toolkit/ask.h) */
     return 0;
 }
 
-static int open_skeleton(struct job *j)
+static int open_skeleton(struct image_analysis *a)
 {
-    j->skeleton = j->skeleton_path != NULL ? fopen(j->skeleton_path, "we") : NULL;
-    if (j->skeleton_path != NULL && j->skeleton == NULL) {
-        (void)fprintf(stderr, "regtrace-skel: %s cannot be written: %s\n", j->skeleton_path,
+    a->skeleton = a->skeleton_path != NULL ? fopen(a->skeleton_path, "we") : NULL;
+    if (a->skeleton_path != NULL && a->skeleton == NULL) {
+        (void)fprintf(stderr, "regtrace-skel: %s cannot be written: %s\n", a->skeleton_path,
                       strerror(errno));
         return 1;
     }
     return 0;
 }
 
-static void *analyse_image(void *p)
+static void *analyse(void *p)
 {
-    struct job *j = p;
+    struct image_analysis *a = p;
     struct rt_error e = {{0}};
     struct copy_cache cache = {.out = -1};
-    if (j->cached && copy_cache_begin(&cache, j->path, j->options, j->option_bytes, j->copies_path,
-                                      j->skeleton_path))
+    if (a->cached && copy_cache_begin(&cache, a->path, a->options, a->option_bytes, a->copies_path,
+                                      a->skeleton_path))
         return NULL;
-    int rc = session_open(&j->o, j->path, j->pattern, &e);
+    int rc = session_open(&a->o, a->path, a->pattern, &e);
     if (rc != 0)
         (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
-    j->o.plan = j->plan;
-    j->o.sites = j->sites;
-    code_sort(&j->o.sites);
-    j->code = rc == 0 ? open_skeleton(j) : rc == -EINVAL ? 2 : 1;
-    if (j->code == 0 && job_analyse(j) != 0) {
+    a->o.plan = a->plan;
+    a->o.sites = a->sites;
+    code_sort(&a->o.sites);
+    a->code = rc == 0 ? open_skeleton(a) : rc == -EINVAL ? 2 : 1;
+    if (a->code == 0 && analyse_image(a) != 0) {
         (void)fprintf(stderr, "regtrace-skel: no memory left\n");
-        j->code = 1;
+        a->code = 1;
     }
-    if (j->code == 0)
-        j->code = finish(j);
-    copy_cache_end(&cache, j->code == 0, j->copies_path, j->skeleton_path);
-    job_free(j);
+    if (a->code == 0)
+        a->code = finish(a);
+    copy_cache_end(&cache, a->code == 0, a->copies_path, a->skeleton_path);
+    image_analysis_free(a);
     if (rc == 0)
-        session_close(&j->o);
+        session_close(&a->o);
     return NULL;
 }
 
 static void *serve_all(void *p)
 {
-    struct job *j = p;
-    j->code = serve(j->plan);
+    struct image_analysis *a = p;
+    a->code = serve(a->plan);
     return NULL;
 }
 
-static void take_name(struct late_names *list, const char *name)
+static void take_name(struct name_list *list, const char *name)
 {
     if (list->count < sizeof list->names / sizeof *list->names)
         list->names[list->count++] = name;
 }
 
-static bool take_option(struct job *j, struct play *play, int option)
+static bool take_option(struct image_analysis *a, struct replay_command *play, int option)
 {
     switch (option) {
-    case 'f': j->pattern = optarg; return true;
-    case 'd': j->dot = true; return true;
-    case 's': j->summary = true; return true;
-    case 'p': return skel_plan_parse(optarg, &j->plan);
-    case 'l': j->copies_path = optarg; return true;
-    case 'k': j->skeleton_path = optarg; return true;
-    case 'o': take_name(&j->openers, optarg); return true;
-    case 'a': take_name(&j->awaited, optarg); return true;
-    case 'i': return code_append(&j->sites, strtoull(optarg, NULL, 16));
-    case 't': j->tokens = true; return true;
-    case 'P': return j->copies.e.clobbers = true;
-    case 'c': j->source = true; return true;
-    case 'S': j->serve = true; return true;
-    case 'K': j->cached = true; return true;
-    default: return play_take(play, option, optarg);
+    case 'f': a->pattern = optarg; return true;
+    case 'd': a->dot = true; return true;
+    case 's': a->summary = true; return true;
+    case 'p': return skel_plan_parse(optarg, &a->plan);
+    case 'l': a->copies_path = optarg; return true;
+    case 'k': a->skeleton_path = optarg; return true;
+    case 'o': take_name(&a->openers, optarg); return true;
+    case 'a': take_name(&a->awaited, optarg); return true;
+    case 'i': return code_append(&a->sites, strtoull(optarg, NULL, 16));
+    case 't': a->tokens = true; return true;
+    case 'P': return a->copies.e.clobbers = true;
+    case 'c': a->source = true; return true;
+    case 'S': a->serve = true; return true;
+    case 'K': a->cached = true; return true;
+    default: return replay_command_take_option(play, option, optarg);
     }
 }
 
@@ -175,35 +175,35 @@ int main(int argc, char **argv)
                                             {"clobber", no_argument, NULL, 'P'},
                                             PLAY_OPTIONS,
                                             {NULL, 0, NULL, 0}};
-    struct job j = {0};
-    FILE *given = open_memstream(&j.options, &j.option_bytes);
-    struct play play = {.options = {.last = INT64_MAX}};
+    struct image_analysis a = {0};
+    FILE *given = open_memstream(&a.options, &a.option_bytes);
+    struct replay_command play = {.options = {.last = INT64_MAX}};
     int o;
     if (given == NULL)
         return 1;
     while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-        if (!take_option(&j, &play, o))
+        if (!take_option(&a, &play, o))
             return (void)fputs(usage, stderr), 2;
         if (o != 'l' && o != 'k' && o != 'K')
             (void)fprintf(given, "%c%s%c", o, optarg != NULL ? optarg : "", 0);
     }
-    j.cached = fclose(given) == 0 && j.cached && j.copies_path != NULL && j.skeleton_path != NULL;
-    if (j.serve && optind == argc)
-        return in_thread(serve_all, &j) != 0 || j.code != 0;
+    a.cached = fclose(given) == 0 && a.cached && a.copies_path != NULL && a.skeleton_path != NULL;
+    if (a.serve && optind == argc)
+        return in_thread(serve_all, &a) != 0 || a.code != 0;
     if (optind + 1 != argc && play.recording == NULL)
         return (void)fputs(usage, stderr), 2;
-    if (play_is_meant(&play)) {
+    if (replay_command_is_meant(&play)) {
         play.skeletons.images = (const char *const *)&argv[optind];
         play.skeletons.count = (unsigned)(argc - optind);
-        return in_thread(play_all, &play) != 0 ? ACCESSES_FAILED : play.code;
+        return in_thread(replay_command_run, &play) != 0 ? ACCESSES_FAILED : play.code;
     }
-    j.path = argv[optind];
-    if (in_thread(analyse_image, &j) != 0)
+    a.path = argv[optind];
+    if (in_thread(analyse, &a) != 0)
         return 1;
-    if ((fflush(stdout) != 0 || ferror(stdout) != 0) && errno != EPIPE && j.code == 0) {
+    if ((fflush(stdout) != 0 || ferror(stdout) != 0) && errno != EPIPE && a.code == 0) {
         (void)fprintf(stderr, "regtrace-skel: the output could not be written: %s\n",
                       strerror(errno));
         return 1;
     }
-    return j.code;
+    return a.code;
 }

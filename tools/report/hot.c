@@ -36,12 +36,12 @@ static int name_place(struct hot *h, uint32_t item)
 {
     struct hot_place *p = &h->places[item];
     const struct address *at = &h->at.items[item];
-    struct hot_symbols *s =
+    struct image_symbols *s =
         at->image != NO_IMAGE ? addresses_symbols(&h->at.images[at->image]) : NULL;
     char *function = NULL, *line = NULL;
     if (s != NULL)
-        hot_symbols_find(s, at->offset, &function, &line);
-    p->frameless = p->weight > 0 && s != NULL && hot_symbols_frameless(s, at->offset);
+        image_symbols_find(s, at->offset, &function, &line);
+    p->frameless = p->weight > 0 && s != NULL && image_symbols_frameless(s, at->offset);
     p->function = find_row(&h->functions, &h->function_count, function, at->image);
     p->line = find_row(&h->lines, &h->line_count, line, at->image);
     if (p->function == UINT32_MAX || p->line == UINT32_MAX)

@@ -292,11 +292,11 @@ static void merge(struct values_list *l, bool contexts)
 static int resolve_item(struct values_profile *p, uint32_t item, uint32_t *function, char **line)
 {
     const struct address *at = &p->at.items[item];
-    struct hot_symbols *s =
+    struct image_symbols *s =
         at->image != NO_IMAGE ? addresses_symbols(&p->at.images[at->image]) : NULL;
     char *name = NULL;
     if (s != NULL)
-        hot_symbols_find(s, at->offset, &name, line);
+        image_symbols_find(s, at->offset, &name, line);
     *function = find_function(p, name, at->image);
     return *function == UINT32_MAX ? -ENOMEM : 0;
 }

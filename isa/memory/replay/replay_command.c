@@ -15,7 +15,7 @@
 
 static struct trace_out out; /* static for its large buffer */
 
-bool play_take(struct play *p, int option, const char *value)
+bool replay_command_take_option(struct replay_command *p, int option, const char *value)
 {
     struct recording_options *o = &p->options;
     switch (option) {
@@ -65,7 +65,8 @@ static int read_stream(void *context, uint8_t *to, size_t room, size_t *got, str
     return n < 0 ? -EIO : 0;
 }
 
-static int play_stream(const struct play *p, const struct recording_sink *sink, struct rt_error *e)
+static int replay_stream(const struct replay_command *p, const struct recording_sink *sink,
+                         struct rt_error *e)
 {
     int fd = open(p->stream, O_RDONLY | O_CLOEXEC);
     struct replay r = {.source = read_stream,
@@ -93,14 +94,14 @@ static int code_of(int rc, int write_error)
                                 : ACCESSES_DONE;
 }
 
-bool play_is_meant(const struct play *p)
+bool replay_command_is_meant(const struct replay_command *p)
 {
     return p->stream != NULL || p->recording != NULL;
 }
 
 /* Returns whether an error need not be reported: a signal ended the process that started this one.
  * That process removed its skeletons, which this one may miss before the signal reaches it. */
-static bool is_left_alone(const struct play *p, int rc)
+static bool is_left_alone(const struct replay_command *p, int rc)
 {
     enum { SOON_MS = 1000 };
     const struct recording_follow *f = &p->options.follow;
@@ -108,9 +109,9 @@ static bool is_left_alone(const struct play *p, int rc)
     return p->recording != NULL && poll(&asked, 1, rc == -ENOENT ? SOON_MS : 0) > 0;
 }
 
-void *play_all(void *argument)
+void *replay_command_run(void *argument)
 {
-    struct play *p = argument;
+    struct replay_command *p = argument;
     struct rt_error e = {{0}};
     (void)signal(SIGPIPE, SIG_IGN);
     int rc = trace_out_open(&out, format_of(p->format), STDOUT_FILENO, p->lock, &e);
@@ -119,7 +120,7 @@ void *play_all(void *argument)
     if (rc == 0)
         rc = p->recording != NULL
                  ? recording_replay(p->recording, &p->skeletons, &p->options, &sink, &e)
-                 : play_stream(p, &sink, &e);
+                 : replay_stream(p, &sink, &e);
     if (out.error == 0 && trace_out_flush(&out) != 0)
         rt_error_set(&e, "the trace cannot be written: %s", strerror(out.error));
     p->code = code_of(rc, out.error);

@@ -7,7 +7,7 @@
 
 #include <getopt.h>
 
-struct play {
+struct replay_command {
     const char *stream, *recording; /* one of them is set */
     uint64_t base;                  /* load address of the stream's image */
     struct recording_skeletons skeletons;
@@ -36,10 +36,10 @@ struct play {
     "SKELETON...\n"
 
 /* Takes an option of this part. Returns false if it is none. */
-bool play_take(struct play *p, int option, const char *value);
+bool replay_command_take_option(struct replay_command *p, int option, const char *value);
 /* Returns whether the command line asks for a replay. */
-bool play_is_meant(const struct play *p);
-/* Runs it; a function for in_thread(). `argument` is the struct play. */
-void *play_all(void *argument);
+bool replay_command_is_meant(const struct replay_command *p);
+/* Runs it; a function for in_thread(). `argument` is the struct replay_command. */
+void *replay_command_run(void *argument);
 
 #endif

@@ -331,12 +331,12 @@ bool skel_shapes_read(struct skel_shapes *s, const struct skel_folder *f)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static void resolve_image(struct skel_shapes *s, uint32_t image, struct hot_symbols *symbols)
+static void resolve_image(struct skel_shapes *s, uint32_t image, struct image_symbols *symbols)
 {
     for (size_t i = 0; i < s->function_count; i++) {
         char *name = NULL;
         if (s->functions[i].image == image)
-            hot_symbols_find(symbols, s->functions[i].address, &name, NULL);
+            image_symbols_find(symbols, s->functions[i].address, &name, NULL);
         if (name != NULL) {
             free((void *)(uintptr_t)s->functions[i].name);
             s->functions[i].name = name;
@@ -345,14 +345,14 @@ static void resolve_image(struct skel_shapes *s, uint32_t image, struct hot_symb
     for (size_t i = 0; i < s->loop_count; i++) {
         char *name = NULL, *line = NULL;
         if (s->functions[s->loops[i].function].image == image)
-            hot_symbols_find(symbols, s->loops[i].head, &name, &line);
+            image_symbols_find(symbols, s->loops[i].head, &name, &line);
         s->loops[i].line = line != NULL ? line : s->loops[i].line;
         free(name);
     }
     for (size_t i = 0; i < s->place_count; i++) {
         char *name = NULL, *line = NULL;
         if (s->places[i].image == image)
-            hot_symbols_find(symbols, s->places[i].address, &name, &line);
+            image_symbols_find(symbols, s->places[i].address, &name, &line);
         s->places[i].line = line != NULL ? line : s->places[i].line;
         free(name);
     }
@@ -362,11 +362,11 @@ void skel_shapes_resolve(struct skel_shapes *s)
 {
     for (uint32_t i = 0; i < s->image_count; i++) {
         int problem;
-        struct hot_symbols *symbols =
-            hot_symbols_open(s->images[i].path, s->images[i].build_id, &problem);
+        struct image_symbols *symbols =
+            image_symbols_open(s->images[i].path, s->images[i].build_id, &problem);
         if (symbols != NULL)
             resolve_image(s, i, symbols);
-        hot_symbols_close(symbols);
+        image_symbols_close(symbols);
     }
 }
 
