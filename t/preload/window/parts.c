@@ -11,6 +11,7 @@
 #include "preload/values/values.h"
 #include "preload/window/cuts.h"
 #include "preload/window/marks.h"
+#include "preload/process.h"
 #include "preload/window/parts.h"
 #include "t/tap.h"
 
