@@ -17,6 +17,7 @@
 
 #define JOB_FILE "/.regtrace/job"
 #define SUFFIX_LIMIT 10000
+#define SMALL_JOB 1024 /* ranks, each of which may try whether a folder can be made */
 /* Second line of the job file if the user had made the folder: regtrace then keeps the folder even
  * if it records nothing in it. */
 #define KEPT "kept\n"
@@ -242,8 +243,11 @@ int identity_try_folder(const struct identity *id, const char *wanted, struct rt
     if (state == FOLDER_OURS)
         return 0;
     rc = state == FOLDER_NOT_ONE ? -ENOTDIR : check_parent(base, W_OK | X_OK);
-    /* One process of a node makes a folder: file systems of large jobs do not do it for each. */
-    if (rc == 0 && identity_speaks(id) && (rc = make_temporary(base, id, temporary)) == 0)
+    /* access(2) does not know of quotas, nor of file systems such as sysfs. All ranks try, because a
+     * job of which some ranks refuse to start may wait for them in MPI_Init for ever. In a large job
+     * one process of each node tries: the file system would be busy with it otherwise. */
+    bool tries = identity_speaks(id) || id->size <= SMALL_JOB;
+    if (rc == 0 && tries && (rc = make_temporary(base, id, temporary)) == 0)
         remove_temporary(temporary);
     return rc != 0 ? report(base, rc, e) : 0;
 }

@@ -95,6 +95,10 @@ refused 'a folder that cannot be made' 'cannot make the folder /proc/x: No such 
 refused 'a folder without its parent' 'cannot make the folder .*/nosuch/run: .* its parent folder does not exist' output "$T/nosuch/run"
 refused 'a file of that name' 'cannot make the folder .*/chains: Not a directory' output "$T/chains"
 
+# access(2) allows root this folder. A rank that went on would wait in MPI_Init for the others.
+run 60 env OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 REGTRACE_DIR=/proc/x LD_PRELOAD="$LIBREGTRACE" "$T/p"
+is "$status" 2 "a folder that cannot be made: rank 1 refuses too"
+
 # A traced program starts a program whose places are missing.
 cat >starts.c <<'END'
 #include <regtrace.h>
