@@ -8,13 +8,18 @@
 
 #include <string.h>
 
+enum { ONLY_THE_END = 1 }; /* bytes of a window without accesses: TOKEN_END */
+
 /* Has the user asked for this event? Not for those that every program has: the window that is open
- * from its start, images that are loaded, exec itself. */
+ * from its start, images that are loaded, exec itself, and calls and functions of its parent that
+ * were active when it forked. */
 static bool is_result(const struct rt_event *ev)
 {
+    if ((ev->flags & EVENT_FLAG_CUT) != 0)
+        return false;
     switch (ev->code) {
     case EV_FIRED: return (EVENT_GET(ev, EV_FIRED, flags) & FIRED_DEFAULT_START) == 0;
-    case EV_MEMORY: return EVENT_GET(ev, EV_MEMORY, bytes) != 0;
+    case EV_MEMORY: return EVENT_GET(ev, EV_MEMORY, bytes) > ONLY_THE_END;
     default: return EVENT_MODEL(ev->code) != 'R';
     }
 }

@@ -136,6 +136,42 @@ if [ "$(uname -m)" = x86_64 ]; then
 else
     skip 'counts' 'steps are counted on x86-64'
 fi
+
+# A library forks and starts another program, as Open MPI's MPI_Init does. The child has nothing of
+# its own: a region that its parent opened, and a window without accesses.
+cat >starter.c <<'END'
+#include <sys/wait.h>
+#include <unistd.h>
+void start(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
+    }
+    waitpid(child, NULL, 0);
+}
+END
+cat >starts.c <<'END'
+#include <regtrace.h>
+void start(void);
+int main(void)
+{
+    regtrace_region_begin("r");
+    start();
+    regtrace_region_end("r");
+    return 0;
+}
+END
+cc -shared -fPIC -o libstarter.so starter.c && cc -I"$REGTRACE_SOURCE/share/include" -o starts starts.c ./libstarter.so || exit 99
+traced started ./starts
+is "$status $(files)" '0 1' 'a child leaves no file for a region of its parent'
+if [ "$(uname -m)" = x86_64 ]; then
+    traced started_memory REGTRACE_MEMORY='^main$' ./starts
+    is "$status $(files)" '0 1' 'nor for a window without accesses' || diag "$events"
+else
+    skip 'a window without accesses' 'memory is traced on x86-64'
+fi
 # Programs joined by exec share the folder that is named after the first one.
 env -u REGTRACE_DIR LD_PRELOAD="$LIBREGTRACE" ./p exec >/dev/null
 wait_for 20 bash -c 'test -e regtrace-p-*/regtrace.h5'
