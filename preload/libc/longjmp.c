@@ -2,6 +2,7 @@
  * Wraps longjmp, which leaves instrumented functions and MPI calls. Ends these functions and calls
  * at the jump, not when a later call shows that they are gone. */
 #include "preload/libc/interpose.h"
+#include "preload/libc/signals.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
 #include "preload/process.h"
@@ -86,7 +87,7 @@ void jump_leaves_frames(uintptr_t here, uintptr_t stack)
 struct jumping {
     uintptr_t here, stack;
     uintptr_t target; /* where we redirect the jump; 0: nowhere */
-    bool recorded;
+    bool recorded, restores_mask;
 };
 
 static void leave_for(void *p)
@@ -95,6 +96,8 @@ static void leave_for(void *p)
     if (!recorder_self.in_toolkit)
         memory_jumped(j->here, j->stack);
     jump_leaves_frames(j->here, j->stack);
+    if (j->stack > j->here)
+        signals_jumped(j->stack, j->restores_mask);
     if (j->recorded)
         j->target = memory_jumps_on();
 }
@@ -109,6 +112,7 @@ static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
         j.recorded = memory_is_traced && words[KEPT] != 0 && !recorder_self.in_toolkit &&
                      memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
         j.stack = words[KEPT];
+        j.restores_mask = env->__mask_was_saved != 0;
         run_with_room(NULL, leave_for, &j);
     }
     if (j.target != 0) {

@@ -68,6 +68,10 @@ struct sigaction signals_trap_action(void);
  * had, plus SIGTRAP. */
 void signals_hand_on(int signo, siginfo_t *info, void *context);
 
+/* A jump to this stack pointer leaves signal handlers. restores_mask: it sets the mask that the
+ * program saved. */
+void signals_jumped(uintptr_t stack, bool restores_mask);
+
 /* Call these around fork, innermost: no other thread changes dispositions in between. */
 void signals_before_fork(void);
 void signals_after_fork(void);

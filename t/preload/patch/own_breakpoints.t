@@ -59,4 +59,16 @@ traced at_place '' REGTRACE_CONTROL='precond:int3,repeat'
 is "$status $out $fired" "0 0 0 3" "an int3 alarm takes it"
 traced at_place '' REGTRACE_CONTROL='precond:int3,repeat;stats-emit:address:place,repeat'
 is "$status $out $fired" "0 0 0 3" "also beside another alarm"
+
+# Probes where the handler of SIGTRAP and other handlers run: SIGTRAP is blocked there.
+cc -O1 -fno-inline -o "$T/handler" "$REGTRACE_SOURCE/t/preload/patch/programs/trap_handler.c" || exit 99
+run 60 "$T/handler"
+bare="$status $out"
+is "$bare" "0 12 traps, blocked in 12, 12 others, sum 3660, blocked now: 0" "the program alone"
+for way in FUNCTIONS=. 'FUNCTIONS=^on_user$' 'FUNCTIONS=^on_trap$' MEMORY=. VALUES=vp-addr \
+    CONTROL=start:enter_func:on_user,stop:exit_func:on_user,repeat \
+    CONTROL=start:enter_func:on_trap,stop:exit_func:leaf,repeat; do
+    run 60 env REGTRACE_DIR="$T/run-$((++runs))" LD_PRELOAD="$LIBREGTRACE" "REGTRACE_$way" "$T/handler"
+    is "$status $out" "$bare" "handlers, $way: as without us" || diag "$err"
+done
 done_testing
