@@ -87,6 +87,9 @@ bool memory_decide_again(void *context);
 uintptr_t memory_handler_stack(void);
 /* Begins to record a window that is open and has not begun. In memory.c. */
 void memory_begin_late(void *context);
+/* The thread was moved into a copy, and back to the original code because a system call goes on
+ * there. Moves it again unless the window has closed. */
+void memory_enter_again(void *context);
 /* Makes the thread continue at a mid-function entry: of the code that it is in, or of the first
  * caller that has one, or of the target of a jump on its way. */
 void memory_enter_late(const struct memory_interrupted *i);

@@ -54,6 +54,7 @@ static const struct wait_rule rules[] = {
     {SYS_io_pgetevents, CONTINUE_TIMED, 4, UNIT_TIMESPEC},
     {SYS_read, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
     {SYS_readv, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
+    {SYS_preadv2, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
     {SYS_recvfrom, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
     {SYS_recvmsg, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
     {SYS_recvmmsg, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
@@ -61,6 +62,7 @@ static const struct wait_rule rules[] = {
     {SYS_accept4, CONTINUE_SOCKET, 0, UNIT_RECEIVE},
     {SYS_write, CONTINUE_SOCKET, 0, UNIT_SEND},
     {SYS_writev, CONTINUE_SOCKET, 0, UNIT_SEND},
+    {SYS_pwritev2, CONTINUE_SOCKET, 0, UNIT_SEND},
     {SYS_sendto, CONTINUE_SOCKET, 0, UNIT_SEND},
     {SYS_sendmsg, CONTINUE_SOCKET, 0, UNIT_SEND},
     {SYS_sendmmsg, CONTINUE_SOCKET, 0, UNIT_SEND},
@@ -80,6 +82,7 @@ static const struct wait_rule rules[] = {
     {SYS_tee, CONTINUE_RESTARTED, 0, 0},
     {SYS_vmsplice, CONTINUE_RESTARTED, 0, 0},
     {SYS_sendfile, CONTINUE_RESTARTED, 0, 0},
+    {SYS_copy_file_range, CONTINUE_RESTARTED, 0, 0},
     {449 /* futex_waitv */, CONTINUE_RESTARTED, 0, 0},
 };
 
@@ -137,8 +140,22 @@ bool wait_is_broken(const ucontext_t *uc)
     return uc->uc_mcontext.gregs[REG_RAX] == -EINTR && wait_is_over(uc);
 }
 
-/* Returns the number of a mov $number, %eax or xor %eax, %eax shortly before the syscall
- * instruction at `at`, or -1 if there is neither. */
+/* Returns the number that the instructions at p put into %rax, or -1: mov $number, %eax; mov
+ * $number, %rax; push $number, pop %rax; xor %eax, %eax, mov $number, %al. */
+static long number_set_by(const uint8_t *p, const uint8_t *end)
+{
+    if (end - p >= 5 && p[0] == 0xb8 && p[2] <= 1 && p[3] == 0 && p[4] == 0 && p[-1] != 0x41)
+        return p[1] | p[2] << 8;
+    if (end - p >= 6 && p[0] == 0xc7 && p[1] == 0xc0 && p[3] <= 1 && p[4] == 0 && p[5] == 0)
+        return p[2] | p[3] << 8;
+    if (end - p >= 3 && p[0] == 0x6a && p[2] == 0x58)
+        return (int8_t)p[1];
+    if (end - p >= 4 && (p[0] == 0x31 || p[0] == 0x33) && p[1] == 0xc0 && p[2] == 0xb0)
+        return p[3];
+    return -1;
+}
+
+/* Returns the number that the code sets shortly before the syscall instruction at `at`, or -1. */
 static long number_in_code(uintptr_t at)
 {
     uint8_t copy[NUMBER_BYTES + 1];
@@ -151,17 +168,21 @@ static long number_in_code(uintptr_t at)
     const uint8_t *end = code + sizeof copy;
     if ((end[-2] == 0x31 || end[-2] == 0x33) && end[-1] == 0xc0)
         return 0;
-    for (const uint8_t *p = end - 5; p > code; p--)
-        if (p[0] == 0xb8 && p[2] <= 1 && p[3] == 0 && p[4] == 0 && p[-1] != 0x41)
-            return p[1] | p[2] << 8;
-    return -1;
+    long number = -1;
+    for (const uint8_t *p = end - 3; p > code && number < 0; p--)
+        number = number_set_by(p, end);
+    return number;
 }
 
 /* Returns the number of the call. For libc's syscall(), whose code has no number, our wrapper has
  * noted it. If the call is in an instrumented copy, this reads the original code. */
 long wait_number(const ucontext_t *uc)
 {
-    long number = number_in_code(signals_ip_of(uc) - 2);
+    uintptr_t at = signals_ip_of(uc);
+    /* The rest of a copied syscall instruction may record its result: it stands for the call. */
+    if (at == at_of(uc) || !is_system_call(at))
+        at -= 2;
+    long number = number_in_code(at);
     const struct wait_note *n = &wait_noted;
     bool fits = number < 0 && n->stack == stack_of(uc) && n->first == (int32_t)wait_argument(uc, 0);
     return fits ? n->number & ~WAIT_CONNECTING : number;

@@ -15,6 +15,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
@@ -231,13 +232,40 @@ static long sleep_raw(long number, ...)
     return -1;
 }
 
-/* Returns the function to which our syscall() jumps with its arguments unchanged: sleep_raw() for
- * sleeps, otherwise libc's syscall(). */
+/* syscall() for rt_sigtimedwait: does not wait for our signal. */
+static long sigtimedwait_raw(long number, ...)
+{
+    va_list list;
+    va_start(list, number);
+    const sigset_t *set = va_arg(list, const sigset_t *);
+    long info = va_arg(list, long), timeout = va_arg(list, long), bytes = va_arg(list, long);
+    va_end(list);
+    sigset_t copy; /* the kernel reads its first 8 bytes */
+    uint64_t bits;
+    if (bytes == sizeof bits && sys_read_self((uintptr_t)set, &bits, sizeof bits) == sizeof bits) {
+        sigset_t whole;
+        (void)sigemptyset(&whole);
+        memcpy(&whole, &bits, sizeof bits);
+        set = signals_own_set(&whole, &copy, NULL);
+    }
+    if (timeout != 0)
+        waits_note(SYS_rt_sigtimedwait, (long)set);
+    long rc = CALL(SYS_rt_sigtimedwait, set, info, timeout, bytes);
+    if (rc >= 0)
+        return rc;
+    errno = (int)-rc;
+    return -1;
+}
+
+/* Returns the function to which our syscall() jumps with its arguments unchanged: one of those
+ * above, otherwise libc's syscall(). */
 system_call *waits_syscall_comes(long number, long first, const void *stack)
 {
     if (process.traced && process.internal_signal != 0 && processes_vfork_depth == 0) {
         if (number == SYS_nanosleep || number == SYS_clock_nanosleep)
             return sleep_raw;
+        if (number == SYS_rt_sigtimedwait)
+            return sigtimedwait_raw;
         note_raw(number, first, stack);
     }
     return NEXT(syscall);

@@ -22,7 +22,17 @@
 #define OTHER_FLAGS                                                                                \
     (MSG_DONTWAIT | MSG_OOB | MSG_PEEK | MSG_TRUNC | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_ERRQUEUE)
 
-enum { MEMORY_DEVICES = 1, ZERO = 5, URANDOM = 9, TERMINALS = 4, FIRST_PTY = 136, LAST_PTY = 143 };
+enum {
+    MEMORY_DEVICES = 1,
+    ZERO = 5,
+    RANDOM = 8,
+    URANDOM = 9,
+    TERMINALS = 4,
+    FIRST_PTY = 136,
+    LAST_PTY = 143
+};
+
+#define CALL_MAX UINT64_C(0x7ffff000) /* bytes that the kernel moves in one call (read(2)) */
 
 enum kind {
     KIND_NONE,
@@ -33,6 +43,7 @@ enum kind {
     KIND_TERMINAL,
     KIND_RANDOM,
     KIND_FILE,
+    KIND_COPY, /* from file to file: copy_file_range */
     KIND_PEEK, /* takes nothing, so the program makes the call again */
     KIND_URING /* has submitted, and is to wait for completions */
 };
@@ -78,8 +89,15 @@ static bool is_blocking(int fd)
     return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
-/* Returns how to continue writes to this descriptor. Only writes to a pipe, a stream socket or a
- * terminal write everything unless a signal or an error ends the call. */
+static bool is_file(int fd)
+{
+    struct stat s;
+    return sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0) == 0 && S_ISREG(s.st_mode);
+}
+
+/* Returns how to continue writes to this descriptor. Only writes to a pipe, a stream socket, a
+ * terminal or the random number generator write everything unless a signal or an error ends the
+ * call. */
 static enum kind writes_to(int fd)
 {
     struct stat s;
@@ -90,7 +108,9 @@ static enum kind writes_to(int fd)
         return is_patient_stream(fd) ? KIND_SEND : KIND_NONE;
     bool terminal =
         S_ISCHR(s.st_mode) && (device == TERMINALS || (device >= FIRST_PTY && device <= LAST_PTY));
-    return S_ISFIFO(s.st_mode) || terminal ? KIND_WRITE : KIND_NONE;
+    bool random = S_ISCHR(s.st_mode) && device == MEMORY_DEVICES &&
+                  (minor(s.st_rdev) == RANDOM || minor(s.st_rdev) == URANDOM);
+    return S_ISFIFO(s.st_mode) || terminal || random ? KIND_WRITE : KIND_NONE;
 }
 
 /* A read of a terminal with VMIN ends when it has that many bytes, or VTIME after a byte. */
@@ -157,8 +177,8 @@ static void enters_ring(struct transfer *t, const ucontext_t *uc)
 
 static bool has_parts(long number)
 {
-    return number == SYS_writev || number == SYS_readv || number == SYS_preadv ||
-           number == SYS_preadv2;
+    return number == SYS_writev || number == SYS_pwritev2 || number == SYS_readv ||
+           number == SYS_preadv || number == SYS_preadv2;
 }
 
 /* Describes the call with this number. KIND_NONE: the call may end early by itself. */
@@ -170,6 +190,10 @@ static void fill(struct transfer *t, const ucontext_t *uc, long number)
     switch (number) {
     case SYS_write:
     case SYS_writev: t->kind = writes_to(t->fd); break;
+    case SYS_pwritev2: /* without flags, at the file's own position */
+        if (wait_argument(uc, 3) == -1 && wait_argument(uc, 5) == 0)
+            t->kind = writes_to(t->fd);
+        break;
     case SYS_read:
     case SYS_readv:
     case SYS_pread64:
@@ -193,7 +217,12 @@ static void fill(struct transfer *t, const ucontext_t *uc, long number)
         break;
     case SYS_sendfile:
         t->part.iov_len = (size_t)wait_argument(uc, 3);
-        t->kind = writes_to(t->fd) == KIND_SEND ? KIND_FILE : KIND_NONE; /* pipes take what fits */
+        if (writes_to(t->fd) == KIND_SEND || is_file(t->fd)) /* pipes take what fits */
+            t->kind = KIND_FILE;
+        break;
+    case SYS_copy_file_range:
+        t->part.iov_len = (size_t)wait_argument(uc, 4);
+        t->kind = is_file(t->fd) && is_file((int)third) ? KIND_COPY : KIND_NONE;
         break;
     default: break;
     }
@@ -220,6 +249,8 @@ static struct transfer transfer_of(const ucontext_t *uc, long number)
     }
     if (t.enough != 0 && t.enough < t.total)
         t.total = t.enough;
+    if (t.total > CALL_MAX)
+        t.total = CALL_MAX;
     return t;
 }
 
@@ -318,6 +349,12 @@ static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
     case KIND_FILE: {
         const long arguments[6] = {t->fd, wait_argument(uc, 1), wait_argument(uc, 2), bytes, 0, 0};
         return waits_once(uc, SYS_sendfile, arguments, seen);
+    }
+    case KIND_COPY: { /* the kernel has moved the positions */
+        long arguments[6];
+        wait_arguments(uc, arguments);
+        arguments[4] = bytes;
+        return waits_once(uc, SYS_copy_file_range, arguments, seen);
     }
     case KIND_READ:
     case KIND_WRITE:

@@ -26,7 +26,9 @@
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/libc/interpose.h"
+#include "preload/memory/memory.h"
 #include "preload/memory/memory_frames.h"
+#include "preload/stack/with_room.h"
 #include "preload/valgrind.h"
 #include "preload/waits/wait_calls.h"
 #include "preload/waits/wait_transfers.h"
@@ -139,6 +141,7 @@ struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct s
     return (struct waits_arrival){
         .seen = seen,
         .at = !fault && wait_is_broken(uc) ? (int64_t)clock_monotonic_ns() : 0,
+        .ip = !fault && memory_is_traced && wait_is_over(uc) ? at_of(uc) : 0,
         .fault = fault,
     };
 }
@@ -354,11 +357,8 @@ static bool is_timed_read(const ucontext_t *uc, const struct wait_rule *ahead,
     return true;
 }
 
-void waits_continue(void *context, struct waits_arrival came, bool programs)
+static void finish_call(ucontext_t *uc, struct waits_arrival came, bool programs)
 {
-    ucontext_t *uc = context;
-    if (came.fault || !can_continue() || is_within(uc))
-        return;
     struct wait_broken b = {.continuation = CONTINUE_NONE};
     if (!wait_is_broken(uc)) {
         const struct wait_rule *ahead = programs ? NULL : wait_rule_ahead(uc);
@@ -380,6 +380,30 @@ void waits_continue(void *context, struct waits_arrival came, bool programs)
     } else if (!waits_move(uc, &b, came)) {
         cannot_move(uc, &b, came);
     }
+}
+
+static void enter_again(void *uc)
+{
+    memory_enter_again(uc);
+}
+
+/* A window of a memory trace that opened or closed in this handler has moved the thread into an
+ * instrumented copy of its function, or out of it. The system call goes on in the original code:
+ * only there it is directly before the thread's place. */
+void waits_continue(void *context, struct waits_arrival came, bool programs)
+{
+    ucontext_t *uc = context;
+    greg_t *r = uc->uc_mcontext.gregs;
+    if (came.fault || !can_continue() || is_within(uc))
+        return;
+    bool moved = came.ip != 0 && at_of(uc) != came.ip, entered = moved && memory_is_made(at_of(uc));
+    if (entered)
+        r[REG_RIP] = (greg_t)came.ip;
+    else if (moved)
+        r[REG_RCX] = r[REG_RIP]; /* the same place of the original code */
+    finish_call(uc, came, programs);
+    if (entered)
+        run_with_room(uc, enter_again, uc);
 }
 
 void waits_leave(void *context, struct waits_arrival came)

@@ -18,6 +18,7 @@ extern __thread struct signals_seen signals_seen
 struct waits_arrival {
     struct signals_seen seen; /* before the handler */
     int64_t at;               /* ns of CLOCK_MONOTONIC if it interrupted a system call, else 0 */
+    uintptr_t ip;             /* where, if it came directly after a system call, else 0 */
     bool fault;               /* the thread's own instruction raised the signal */
 };
 

@@ -120,7 +120,7 @@ __attribute__((constructor)) static void begin(void)
     struct rt_error e = {{0}};
     struct stream s;
     struct stream_geometry g = {.pool_bytes =
-                                    getenv("DUMPSHIM_DISCARD") != NULL ? 4u << 20 : 32u << 20};
+                                    getenv("DUMPSHIM_DISCARD") != NULL ? 4u << 20 : 256u << 20};
     clock_init(false);
     (void)snprintf(stream_path, sizeof stream_path, "/dev/shm/dumpshim-%d", (int)getpid());
     int r = stream_create(&s, stream_path, &g, &e);

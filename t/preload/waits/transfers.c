@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ enum { BYTES = 1 << 20, PIECE = 3000 };
 
 static unsigned char from[BYTES], to[BYTES];
 static int ends[2]; /* the calls use [1] to write and [0] to read */
-static int file, zeros, urandom;
+static int file, zeros, urandom, urandom_to;
 
 /* Splits a buffer into three parts, one of them empty. */
 static struct iovec *parts_of(unsigned char *base)
@@ -93,6 +94,47 @@ static long by_zeros(void)
     return read(zeros, to, BYTES);
 }
 
+/* Calls between files move more, so that they take a while. */
+enum { LARGE = 16 * BYTES };
+
+static long between_files(bool by_copying)
+{
+    static int source = -1;
+    off_t at = 0;
+    int target = memfd_create("target", 0);
+    if (source < 0) {
+        source = memfd_create("source", 0);
+        for (int i = 0; i < LARGE / BYTES; i++)
+            (void)!write(source, from, BYTES);
+    }
+    long n = by_copying ? copy_file_range(source, &at, target, NULL, LARGE, 0)
+                        : sendfile(target, source, &at, LARGE);
+    bool same = lseek(target, 0, SEEK_END) == n && at == n &&
+                pread(target, to, BYTES, LARGE - BYTES) == BYTES && memcmp(from, to, BYTES) == 0;
+    (void)close(target);
+    return n == LARGE && same ? BYTES : 0;
+}
+
+static long by_copying(void)
+{
+    return between_files(true);
+}
+
+static long by_sendfile_to_file(void)
+{
+    return between_files(false);
+}
+
+static long by_pwritev2(void)
+{
+    return pwritev2(ends[1], parts_of(from), 3, -1, 0);
+}
+
+static long to_urandom(void)
+{
+    return write(urandom_to, from, BYTES);
+}
+
 static void *reads(void *unused)
 {
     for (size_t n = 0; n < BYTES;) {
@@ -135,7 +177,11 @@ static const struct call {
              {"recvmsg MSG_WAITALL", by_recvmsg, READS, 1},
              {"getrandom", by_getrandom, ALONE, 0},
              {"read of urandom", by_urandom, ALONE, 0},
-             {"read of zeros", by_zeros, ALONE, 0}};
+             {"read of zeros", by_zeros, ALONE, 0},
+             {"copy_file_range", by_copying, ALONE, 0},
+             {"sendfile to a file", by_sendfile_to_file, ALONE, 0},
+             {"pwritev2 to a pipe", by_pwritev2, WRITES, 0},
+             {"write to urandom", to_urandom, ALONE, 0}};
 
 static int open_ends(int sockets)
 {
@@ -215,6 +261,7 @@ int main(int argc, char **argv)
     file = memfd_create("from", 0);
     zeros = open("/dev/zero", O_RDONLY);
     urandom = open("/dev/urandom", O_RDONLY);
+    urandom_to = open("/dev/urandom", O_WRONLY);
     (void)signal(SIGPIPE, SIG_IGN);
     if (write(file, from, BYTES) != BYTES)
         return 2;

@@ -169,6 +169,7 @@ static const struct call calls[] = {
     T(raw_poll),
     T(raw_epoll_wait),
     T(raw_sigtimedwait),
+    T(raw_sigtimedwait_all),
     T(raw_select),
     T(const_select),
     K(raw_recvfrom),
@@ -177,6 +178,9 @@ static const struct call calls[] = {
     T(inline_poll),
     T(inline_ppoll),
     T(inline_epoll_wait),
+    T(inline_rax),
+    T(inline_pushed),
+    T(inline_al),
 #endif
     R(read),
     R(write),
