@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Slow paths of the recorder: takes chunks and hands them over, waits for the writer, drops and
- * counts events. */
-#include "base/format/recorder.h"
-
-#include "base/sys.h"
+ * Slow paths of the recorder: threads and forks, records without a free slot, records of several
+ * slots, and records of an edge in the past. */
+#include "base/format/recorder_chunks.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define WRITER_PATIENCE_NS 2000000000u /* stop waiting after 2 s without progress of the writer */
-#define WAIT_SLICE_NS 20000000
 
 __thread struct recorder_thread recorder_self;
 struct recorder_page
@@ -21,11 +16,8 @@ struct stream recorder_stream = {.fd = -1};
 
 static _Atomic uint32_t recording_on;
 static _Atomic uint32_t next_tid, next_helper_tid = 1000;
-static _Atomic uint32_t chunk_hint;
-/* 1: the writer made no progress: drop events without a wait until it does. */
-static _Atomic uint32_t writer_gave_up;
-static _Atomic uint64_t given_up_at;
-static bool forks_are_unseen, forks_are_seen;
+bool recorder_forks_are_unseen;
+static bool forks_are_seen;
 static const uint32_t unknown_cpu = EVENT_CPU_UNKNOWN;
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
@@ -44,9 +36,9 @@ bool recorder_is_on(void)
 
 void recorder_watch_forks(void)
 {
-    forks_are_unseen = sys_call6(SYS_madvise, (long)&recorder_page, sizeof recorder_page,
-                                 MADV_WIPEONFORK, 0, 0, 0) != 0;
-    forks_are_seen = !forks_are_unseen;
+    recorder_forks_are_unseen = sys_call6(SYS_madvise, (long)&recorder_page, sizeof recorder_page,
+                                          MADV_WIPEONFORK, 0, 0, 0) != 0;
+    forks_are_seen = !recorder_forks_are_unseen;
     atomic_store(&recorder_epoch, 1);
 }
 
@@ -63,19 +55,12 @@ uint32_t recorder_own_mappings(void)
     return owner != 0 ? owner : next;
 }
 
-/* Detects a fork by the pid if the kernel cannot wipe pages; checked once per chunk. Events in the
- * parent's open chunk are lost in that case. */
-static bool is_another_process(void)
-{
-    return RT_UNLIKELY(forks_are_unseen) && (uint32_t)sys_getpid() != recorder_stream.header->pid;
-}
-
 void recorder_start(const struct stream *s)
 {
     recorder_stream = *s;
     if (recorder_was_forked())
         atomic_store(&recorder_epoch, 1);
-    atomic_store(&writer_gave_up, 0);
+    recorder_chunks_begin();
     atomic_store_explicit(&recording_on, 1, memory_order_release);
 }
 
@@ -173,218 +158,41 @@ void recorder_finish_call(struct recorder_thread *t)
         *state |= RECORDER_CALL_OVER;
 }
 
-static void close_chunk(struct recorder_thread *t)
-{
-    struct chunk_header *c = t->chunk;
-    if (c == NULL)
-        return;
-    recorder_finish_call(t); /* while its slot can still be read */
-    struct event_slot *cursor = atomic_load_explicit(&t->cursor, memory_order_relaxed);
-    uint32_t used = (uint32_t)(cursor - chunk_slots(c));
-    t->chunk = NULL;
-    t->end = NULL;
-    atomic_store_explicit(&t->cursor, NULL, memory_order_relaxed);
-    atomic_fetch_add_explicit(&t->row->recorded, used - t->continued, memory_order_relaxed);
-    t->continued = 0;
-    atomic_store_explicit(&c->used, used, memory_order_relaxed);
-    atomic_store_explicit(&c->state, CHUNK_CLOSED, memory_order_release);
-    recorder_wake_writer();
-}
-
-static struct chunk_header *take_free_chunk(void)
-{
-    uint32_t n = recorder_stream.header->chunk_count;
-    uint32_t from = atomic_load_explicit(&chunk_hint, memory_order_relaxed);
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t i = (from + k) % n;
-        struct chunk_header *c = stream_chunk(&recorder_stream, i);
-        uint32_t free = CHUNK_FREE;
-        if (atomic_load_explicit(&c->state, memory_order_relaxed) == CHUNK_FREE &&
-            atomic_compare_exchange_strong_explicit(&c->state, &free, CHUNK_OPEN,
-                                                    memory_order_acquire, memory_order_relaxed)) {
-            atomic_store_explicit(&chunk_hint, (i + 1) % n, memory_order_relaxed);
-            return c;
-        }
-    }
-    return NULL;
-}
-
-static bool writer_is_hopeless(void)
-{
-    uint32_t w = atomic_load(&recorder_stream.header->writer_state);
-    return w == WRITER_FAILED || w == WRITER_CLOSED;
-}
-
-/* Waits until a chunk is free, other threads hold all chunks, the writer has failed, or the writer
- * has made no progress for WRITER_PATIENCE_NS on CLOCK_MONOTONIC. The caller has blocked signals.
- * They are unblocked during the sleep, because the program's signals would otherwise go to other
- * threads. A signal handler may then get a chunk for this thread, or jump out of this function. */
-static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t mask)
-{
-    struct stream_header *h = recorder_stream.header;
-    uint64_t began = clock_monotonic_ns(), moved = began;
-    uint64_t ticks = clock_ticks();
-    uint64_t progress = atomic_load(&h->writer_progress);
-    struct chunk_header *c = NULL;
-    atomic_fetch_add(&h->producers_wait, 1);
-    while (!writer_is_hopeless()) {
-        uint32_t freed = atomic_load(&h->chunks_freed);
-        c = take_free_chunk();
-        if (c != NULL || atomic_load(&h->chunks_held) != 0)
-            break;
-        recorder_wake_writer();
-        sys_restore_signals(mask);
-        sys_futex_wait(&h->chunks_freed, freed, WAIT_SLICE_NS);
-        (void)sys_block_signals();
-        if (t->chunk != NULL)
-            break;
-        uint64_t now = clock_monotonic_ns();
-        uint64_t p = atomic_load(&h->writer_progress);
-        if (p != progress) {
-            progress = p;
-            moved = now;
-        } else if (now - moved > WRITER_PATIENCE_NS) {
-            atomic_store(&given_up_at, progress);
-            atomic_store(&writer_gave_up, 1);
-            break;
-        }
-    }
-    atomic_fetch_sub(&h->producers_wait, 1);
-    atomic_fetch_add(&t->row->waits, 1);
-    atomic_fetch_add(&t->row->wait_ticks, clock_ticks() - ticks);
-    return c;
-}
-
-static bool may_wait(bool control)
-{
-    struct stream_header *h = recorder_stream.header;
-    if (writer_is_hopeless() || atomic_load(&h->chunks_held) != 0)
-        return false;
-    if ((h->flags & STREAM_FLAG_DROP) && !control) {
-        atomic_store(&h->chunk_wanted, 1);
-        recorder_wake_writer();
-        return false;
-    }
-    if (atomic_load(&writer_gave_up)) {
-        if (atomic_load(&h->writer_progress) == atomic_load(&given_up_at))
-            return false;
-        atomic_store(&writer_gave_up, 0); /* it makes progress again */
-    }
-    return true;
-}
-
-static void install_chunk(struct recorder_thread *t, struct chunk_header *c)
-{
-    c->thread = t->index;
-    c->window = t->window;
-    c->sequence = t->sequence++;
-    c->opened = clock_ticks();
-    atomic_store_explicit(&t->row->chunks, t->sequence, memory_order_release);
-    t->chunk = c;
-    t->mark_bits = (uint64_t)chunk_mark(c) << 48;
-    struct event_slot *first = chunk_slots(c);
-    t->end = first + stream_chunk_slots(&recorder_stream);
-    __asm__ volatile("" ::: "memory");
-    atomic_store_explicit(&t->cursor, first, memory_order_relaxed);
-}
-
-static bool has_room(const struct recorder_thread *t, unsigned slots)
-{
-    return t->chunk != NULL &&
-           t->end - atomic_load_explicit(&t->cursor, memory_order_relaxed) >= (ptrdiff_t)slots;
-}
-
-/* Gets a free chunk for the thread, if need be after a wait, and adds the wait's ticks to *waited.
- * Returns NULL with a chunk in t if a signal handler got one in the meantime. */
-static struct chunk_header *get_chunk(struct recorder_thread *t, bool control, uint64_t mask,
-                                      uint64_t *waited)
-{
-    struct chunk_header *c = take_free_chunk();
-    if (c != NULL || t->hurry != 0 || !may_wait(control))
-        return c;
-    uint64_t from = clock_ticks();
-    c = wait_for_chunk(t, mask);
-    *waited += clock_ticks() - from;
-    return c;
-}
-
-/* Makes sure that the thread has at least `slots` free slots; returns false if it cannot. Signals
- * are blocked; `mask` is the mask from before. */
-static bool refill(struct recorder_thread *t, unsigned slots, bool control, uint64_t mask)
-{
-    uint64_t began = clock_ticks(), waited = 0;
-    while (!has_room(t, slots)) {
-        if (is_another_process())
-            return false;
-        close_chunk(t);
-        struct chunk_header *c = get_chunk(t, control, mask, &waited);
-        if (c == NULL && t->chunk == NULL)
-            return false;
-        if (c == NULL)
-            continue;
-        install_chunk(t, c);
-        if (t->dropped != 0) {
-            uint64_t n = t->dropped;
-            t->dropped = 0;
-            (void)recorder_emit(t, EV_DROPPED, n, clock_ticks() - t->dropped_since);
-        }
-    }
-    if (waited != 0)
-        (void)recorder_emit(t, EV_WAITED, waited, 0);
-    recorder_count_own_time(t, began + waited);
-    return true;
-}
-
-static void count_drop(struct recorder_thread *t)
-{
-    if (t->row == NULL) {
-        atomic_fetch_add(&recorder_stream.header->dropped_unthreaded, 1);
-        return;
-    }
-    if (t->dropped++ == 0)
-        t->dropped_since = clock_ticks();
-    atomic_fetch_add(&t->row->dropped, 1);
-}
-
 RT_COLD static bool can_record(struct recorder_thread *t)
 {
     return recorder_is_on() && recorder_thread_attach(t, false);
 }
 
-RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
-                                uint64_t b, uint64_t *clock)
+/* --- records of an edge in the past ----------------------------------------------------------- */
+
+/* While t->latest is set, t->end is the cursor: so recorder_emit() takes the slow path, and the fast
+ * path need not know of it. */
+static void show_room(struct recorder_thread *t)
 {
-    *clock = clock_ticks();
-    if (!can_record(t))
-        return false;
-    int keep = errno;
-    uint64_t mask = sys_block_signals();
-    bool ok = t->row != NULL && refill(t, 1, false, mask);
-    if (ok)
-        *clock = recorder_emit(t, code_flags, a, b);
-    else
-        count_drop(t);
-    sys_restore_signals(mask);
-    errno = keep;
-    return ok;
+    if (t->latest != 0 && t->chunk != NULL)
+        t->end = chunk_slots(t->chunk) + stream_chunk_slots(&recorder_stream);
 }
 
-RT_COLD void recorder_make_room(struct recorder_thread *t)
+static void hide_room(struct recorder_thread *t)
 {
-    if (atomic_load_explicit(&t->cursor, memory_order_relaxed) != t->end || !can_record(t))
-        return;
-    int keep = errno;
-    uint64_t mask = sys_block_signals();
-    if (t->row != NULL)
-        (void)refill(t, 1, false, mask);
-    sys_restore_signals(mask);
-    errno = keep;
+    if (t->latest != 0)
+        t->end = atomic_load_explicit(&t->cursor, memory_order_relaxed);
 }
 
-RT_COLD void recorder_put_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
-                               uint64_t b)
+uint64_t recorder_clock(const struct recorder_thread *t)
 {
-    (void)recorder_emit(t, code_flags, a, b);
+    uint64_t now = clock_ticks();
+    return t->latest != 0 && t->latest < now ? t->latest : now;
+}
+
+/* Returns the clock of the thread's last record in its chunk, or UINT64_MAX if that is unknown. */
+static uint64_t last_clock(struct recorder_thread *t)
+{
+    const struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
+    while (t->chunk != NULL && slot-- > chunk_slots(t->chunk))
+        if ((EVENT_HEAD_FLAGS(slot->head) & EVENT_FLAG_CONTINUED) == 0)
+            return slot->clock;
+    return UINT64_MAX;
 }
 
 /* Fills slots that exist. No other code records on this thread in the meantime. */
@@ -395,7 +203,7 @@ static uint64_t fill_long(struct recorder_thread *t, uint32_t code_flags, uint64
     atomic_store_explicit(&t->cursor, slot + 1 + n_more, memory_order_relaxed);
     t->continued += n_more;
     uint64_t cpu = (uint64_t)(uint16_t)*t->cpu << 32;
-    uint64_t clock = clock_ticks();
+    uint64_t clock = recorder_clock(t);
     for (unsigned i = 0; i < n_more; i++) {
         uint64_t flags = EVENT_FLAG_CONTINUED | (i + 1 < n_more ? EVENT_FLAG_MORE : 0);
         uint64_t head = (code_flags & 0xffffffu) | flags << 24 | cpu | t->mark_bits;
@@ -406,10 +214,62 @@ static uint64_t fill_long(struct recorder_thread *t, uint32_t code_flags, uint64
     return clock;
 }
 
+RT_COLD void recorder_set_latest(struct recorder_thread *t, uint64_t clock)
+{
+    uint64_t last = clock != 0 ? last_clock(t) : 0;
+    show_room(t);
+    t->latest = last == UINT64_MAX ? 0 : clock > last ? clock : last;
+    hide_room(t);
+}
+
+/* --- slow paths ------------------------------------------------------------------------------- */
+
+RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                                uint64_t b, uint64_t *clock)
+{
+    *clock = recorder_clock(t);
+    if (!can_record(t))
+        return false;
+    int keep = errno;
+    uint64_t mask = sys_block_signals();
+    show_room(t);
+    bool ok = t->row != NULL && recorder_chunk_refill(t, 1, false, mask);
+    if (!ok)
+        recorder_count_drop(t);
+    else if (t->latest != 0)
+        *clock = fill_long(t, code_flags, a, b, NULL, 0);
+    else
+        *clock = recorder_emit(t, code_flags, a, b);
+    hide_room(t);
+    sys_restore_signals(mask);
+    errno = keep;
+    return ok;
+}
+
+RT_COLD void recorder_make_room(struct recorder_thread *t)
+{
+    if (atomic_load_explicit(&t->cursor, memory_order_relaxed) != t->end || t->latest != 0 ||
+        !can_record(t))
+        return;
+    int keep = errno;
+    uint64_t mask = sys_block_signals();
+    if (t->row != NULL)
+        (void)recorder_chunk_refill(t, 1, false, mask);
+    sys_restore_signals(mask);
+    errno = keep;
+}
+
+RT_COLD void recorder_put_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                               uint64_t b)
+{
+    (void)recorder_emit(t, code_flags, a, b);
+}
+
 void recorder_emit_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                            const uint64_t *more, unsigned n_more)
 {
-    if (RT_LIKELY(recorder_is_attached(t) && has_room(t, 1 + n_more) && !is_another_process()))
+    if (RT_LIKELY(recorder_is_attached(t) && recorder_chunk_has(t, 1 + n_more) &&
+                  !recorder_is_other_process()))
         (void)fill_long(t, code_flags, a, b, more, n_more);
     else
         (void)recorder_emit_long(t, code_flags, a, b, more, n_more);
@@ -423,11 +283,13 @@ RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_fla
         return clock;
     int keep = errno;
     uint64_t mask = sys_block_signals();
-    if (t->row == NULL || !refill(t, 1 + n_more, true, mask)) {
-        count_drop(t);
+    show_room(t);
+    if (t->row == NULL || !recorder_chunk_refill(t, 1 + n_more, true, mask)) {
+        recorder_count_drop(t);
     } else {
         clock = fill_long(t, code_flags, a, b, more, n_more);
     }
+    hide_room(t);
     sys_restore_signals(mask);
     errno = keep;
     return clock;
@@ -439,7 +301,7 @@ void recorder_flush(struct recorder_thread *t)
         return;
     uint64_t mask = sys_block_signals();
     if (t->chunk != NULL && atomic_load(&t->cursor) != chunk_slots(t->chunk))
-        close_chunk(t);
+        recorder_chunk_close(t);
     sys_restore_signals(mask);
 }
 
@@ -450,8 +312,8 @@ void recorder_thread_end(struct recorder_thread *t)
     recorder_scratch_end(t);
     uint64_t mask = sys_block_signals();
     if (t->dropped != 0 && t->row != NULL && recorder_is_on())
-        (void)refill(t, 2, false, mask);
-    close_chunk(t);
+        (void)recorder_chunk_refill(t, 2, false, mask);
+    recorder_chunk_close(t);
     t->attachment = RECORDER_DETACHED;
     t->recording = 0;
     if (t->row != NULL) {
@@ -479,7 +341,6 @@ void recorder_after_fork(struct recorder_thread *t)
     atomic_store(&recorder_epoch, 1); /* the kernel has wiped it; t->epoch is 0 */
     atomic_store(&next_tid, 0);
     atomic_store(&next_helper_tid, 1000);
-    atomic_store(&chunk_hint, 0);
 }
 
 double recorder_measure_cost(void)

@@ -74,6 +74,7 @@ struct recorder_thread {
     uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it; 0 = none */
     uint32_t proved;    /* mpi/: not 0: the current call succeeded, so its handles are valid */
     struct recorder_scratch *scratch; /* NULL: not mapped, or in use */
+    uint64_t latest;                  /* of recorder_set_latest(); 0: none */
 };
 
 static inline bool recorder_is_attached(const struct recorder_thread *t)
@@ -235,6 +236,13 @@ uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint
  * blocked. Makes no system call in the common case. */
 void recorder_emit_blocked(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                            const uint64_t *more, unsigned n_more);
+
+/* Until recorder_set_latest(t, 0), records get no later clock than this, and none before that of
+ * the thread's last record. For a thread that follows an edge of another thread: what ends with the
+ * edge ended then. Signals are blocked in between. */
+void recorder_set_latest(struct recorder_thread *t, uint64_t clock);
+/* Returns the clock that a record would get now. */
+uint64_t recorder_clock(const struct recorder_thread *t);
 
 /* Updates the state of the innermost open call from its pending event. Call it wherever windows
  * open or close, and before a chunk is closed; in a signal handler, or with signals blocked. */

@@ -35,7 +35,9 @@ struct recorded {
     bool closes; /* closes the windows of all threads; a thread that waits may never record it */
 };
 
-static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, struct recorded how)
+/* Returns the clock of the event. */
+static uint64_t emit_fired(struct recorder_thread *t, const struct ctl_fired *f,
+                           struct recorded how)
 {
     unsigned flags = f->bcast * FIRED_BCAST | f->late * FIRED_LATE | f->precond * FIRED_PRECOND |
                      how.ignored * FIRED_IGNORED | f->default_start * FIRED_DEFAULT_START |
@@ -43,11 +45,12 @@ static void emit_fired(struct recorder_thread *t, const struct ctl_fired *f, str
     uint64_t a = EVENT_PUT(EV_FIRED, event, f->event) | EVENT_PUT(EV_FIRED, alarm, f->alarm) |
                  EVENT_PUT(EV_FIRED, tid, f->tid) | EVENT_PUT(EV_FIRED, flags, flags);
     uint64_t more[3] = {f->requested, f->moment.icount, f->phase != 0 ? f->phase : f->pass};
-    (void)recorder_emit_long(t, EV_FIRED, a, f->moment.ip, more, 1);
+    uint64_t clock = recorder_emit_long(t, EV_FIRED, a, f->moment.ip, more, 1);
     struct stream_header *h = recorder_stream.header;
     atomic_fetch_add_explicit(&h->fired_total, 1, memory_order_relaxed);
     if (how.ignored)
         atomic_fetch_add_explicit(&h->ignored_total, 1, memory_order_relaxed);
+    return clock;
 }
 
 static void mark_event(struct recorder_thread *t, const struct ctl_fired *f)
@@ -80,8 +83,7 @@ static void fired_on_thread(void *p)
     bool bcast = f->bcast || f->default_start;
     windows_follow(t, pt);
     t->epoch = atomic_load_explicit(&recorder_epoch, memory_order_acquire);
-    struct window_edge e = {.clock = clock_ticks(),
-                            .requested = f->requested,
+    struct window_edge e = {.requested = f->requested,
                             .actual = f->moment.icount,
                             .alarm = f->alarm,
                             .kind = (uint8_t)(kind < 0 ? 0 : kind),
@@ -91,7 +93,7 @@ static void fired_on_thread(void *p)
     bool closes = kind >= 0 && !ignored && bcast && !f->default_start &&
                   (!start || (t->recording && pt->kind != e.kind));
     affinity_tell_first(t, pt);
-    emit_fired(t, f, (struct recorded){ignored, api, closes});
+    e.clock = emit_fired(t, f, (struct recorded){ignored, api, closes});
     controller_log_fired(f, ignored);
     if (kind < 0 && !f->precond)
         mark_event(t, f);

@@ -97,8 +97,11 @@ static void open_window(struct recorder_thread *t, struct preload_thread *pt, in
 static void close_window(struct recorder_thread *t, struct preload_thread *pt, bool firing,
                          const struct window_edge *e)
 {
+    /* The thread has recorded nothing since another one closed the window: it has waited or
+     * computed. Its calls, functions and window end with that edge. */
+    recorder_set_latest(t, firing ? 0 : e->clock);
     parts_window_closes(t, pt);
-    uint64_t now = clock_ticks();
+    uint64_t now = recorder_clock(t);
     uint64_t late = firing || now < e->clock ? 0 : now - e->clock;
     uint64_t more[3] = {firing ? e->requested : CTL_UNKNOWN,
                         firing ? e->actual : counting_known(pt),
@@ -107,6 +110,7 @@ static void close_window(struct recorder_thread *t, struct preload_thread *pt, b
     uint64_t a = EVENT_PUT(EV_WINDOW_CLOSE, ordinal, t->window) |
                  EVENT_PUT(EV_WINDOW_CLOSE, reason, e->reason);
     (void)recorder_emit_long(t, EV_WINDOW_CLOSE, a, late, more, 1);
+    recorder_set_latest(t, 0);
     recorder_set_window(t, STREAM_NO_WINDOW, 0);
     atomic_fetch_sub_explicit(&recorder_stream.header->recording_threads, 1, memory_order_relaxed);
     parts_window_closed(t, pt);

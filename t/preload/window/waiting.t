@@ -9,7 +9,8 @@ cd "$T" || exit 99
 
 # Each letter of main's argument is a step. t starts a thread that records a mark and waits forever;
 # o and c record the regions whose alarms open and close windows; w fires warmup-start for all
-# threads; s stops by a named call; x execs; k aborts.
+# threads; s stops by a named call; n wakes a waiting thread, which records a mark and waits again;
+# x execs; k aborts.
 cat >p.c <<'END'
 #include <pthread.h>
 #include <regtrace.h>
@@ -19,9 +20,11 @@ cat >p.c <<'END'
 static sem_t there, nobody;
 static void *waits(void *unused)
 {
-    regtrace_mark_set(1, 1);
-    sem_post(&there);
-    sem_wait(&nobody);
+    for (;;) {
+        regtrace_mark_set(1, 1);
+        sem_post(&there);
+        sem_wait(&nobody);
+    }
     return unused;
 }
 static void begin(void)
@@ -42,6 +45,7 @@ int main(int argc, char **argv)
         case 'c': regtrace_region_begin("off"); regtrace_region_end("off"); break;
         case 'w': regtrace_fire(REGTRACE_EVENT_WARMUP_START, REGTRACE_THIS_THREAD, 1); break;
         case 's': regtrace_stop(1); break;
+        case 'n': sem_post(&nobody); sem_wait(&there); break;
         case 'x': execl("/bin/true", "true", (char *)NULL); return 3;
         case 'k': abort();
         default: return 2;
@@ -72,7 +76,7 @@ for w, (_, row) in zip(windows, frame.iterrows()):
         continue
     stop = int(w["stop_clock"])
     closing = [int(a["clock"]) for a in fired if a["flags"] & 64]
-    where = ("its own last event" if stop == last[int(w["thread"])] else f"close {closing.index(stop)}" if stop in closing
+    where = (f"close {closing.index(stop)}" if stop in closing else "its own last event" if stop == last[int(w["thread"])]
              else "after all" if stop > last[0] else "elsewhere")
     print(f"{row['closed_by']}, {'alarm %d' % w['stop_alarm'] if w['stop_alarm'] >= 0 else 'no alarm'}, {where}{', truncated' if row['truncated'] else ''}", end="; ")
 END
@@ -90,6 +94,7 @@ ends() {
     [ "$truncated" -gt 0 ] || unlike "$("$REGTRACE" report "$T/run")" '\(truncated\)' "$1: the report agrees"
 }
 ends 'a stop for all' otc 'alarm, alarm 1, close 0; '
+ends 'a thread that comes back after the stop' otcn 'alarm, alarm 1, close 0; '
 ends 'two threads, and windows after it' ottcoc 'alarm, alarm 1, close 0; alarm, alarm 1, close 0; '
 ends 'a thread that came into the second window' ocotc 'alarm, alarm 1, close 1; '
 ends 'a stop by a named call' ots 'API, no alarm, close 0; '
