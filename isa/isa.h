@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define ISA_PLAN_MAGIC "rtsites"
-#define ISA_PLAN_VERSION 4
+#define ISA_PLAN_VERSION 5
 
 struct isa_table {
     uint64_t offset, count; /* offset in the file; number of entries */

@@ -97,7 +97,10 @@ static unsigned displace(const struct code *c, uint64_t at, struct relocated *r)
     }
     if (r->call)
         return i.form.length >= JUMP ? i.form.length : 0;
-    /* Padding after a return may be overwritten. */
+    /* Padding after a return may be overwritten. After ud2 it may be executed: handlers skip
+     * ud2. */
+    if (r->displaced < JUMP && i.form.flow == FLOW_END)
+        return 0;
     for (uint64_t pad = at + r->displaced; pad < at + JUMP; pad++)
         if ((*code_at(c, pad) & CODE_PADDING) == 0)
             return 0;

@@ -7,6 +7,7 @@
 #include "preload/count/counting.h"
 #include "preload/libc/signals.h"
 #include "preload/memory/memory.h"
+#include "preload/patch/probes.h"
 #include "preload/process.h"
 #include "preload/stack/with_room.h"
 
@@ -68,6 +69,7 @@ static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
     bool attached = recorder_is_attached(t);
     if (attached)
         t->in_toolkit = 0; /* even if it interrupted our code, it is the program's */
+    struct probe_fault fault = probes_fault_begins(info, context);
     struct memory_handler *memory =
         memory_handler_begins((uintptr_t)__builtin_frame_address(0), info, context);
     struct pmu_inside inside = counting_program_begin();
@@ -75,6 +77,7 @@ static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
                                                   context); /* NOLINT: a function's address */
     counting_program_end(inside);
     memory_handler_ends(memory, context);
+    probes_fault_ends(&fault, context);
     if (attached)
         t->in_toolkit = in_toolkit;
 }

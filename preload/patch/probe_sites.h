@@ -99,6 +99,9 @@ const struct probe_sites *probe_sites_now(void);
 const struct probe_site *probe_sites_from(const struct probe_sites *s, uintptr_t at);
 /* Returns the first row at this address, or NULL if there is none. */
 const struct probe_site *probe_sites_find(const struct probe_sites *s, uintptr_t at);
+/* If an instruction that a written jump has displaced begins at this address, after the first of
+ * them, returns where it begins in the copy; otherwise 0. */
+uintptr_t probe_inside_jump(const struct probe_sites *all, uintptr_t at);
 
 /* Makes the groups of a table that is complete except for them. Returns false without memory. */
 bool probe_make_groups(struct probe_sites *s);

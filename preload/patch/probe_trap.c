@@ -137,18 +137,10 @@ static void go_on(const struct probe_site *s, ucontext_t *uc)
  * Moves the thread to the same instruction in the copy. */
 static bool go_on_inside(const struct probe_sites *all, int code, greg_t *r)
 {
-    uintptr_t at = (uintptr_t)r[REG_RIP] - 1;
-    for (unsigned after = 1; code == SI_KERNEL && after <= 4; after++) {
-        const struct probe_site *s = probe_sites_find(all, at - after);
-        if (s == NULL || s->jumped == 0)
-            continue;
-        uint8_t step = ((const struct probe_block *)(const void *)s->block)->steps[after - 1];
-        if (step == PROBE_NO_STEP)
-            return false;
-        r[REG_RIP] = (greg_t)(uintptr_t)(s->block + PROBE_BLOCK_BYTES + step);
-        return true;
-    }
-    return false;
+    uintptr_t copy = code == SI_KERNEL ? probe_inside_jump(all, (uintptr_t)r[REG_RIP] - 1) : 0;
+    if (copy != 0)
+        r[REG_RIP] = (greg_t)copy;
+    return copy != 0;
 }
 
 /* Finds the site at this address; false if there is none. */

@@ -73,6 +73,15 @@ void probe_functions_jumped(uintptr_t from, uintptr_t to);
 bool probes_trapped(int signo, siginfo_t *info, void *context);
 bool probes_want_signal(int signo);
 
+/* Enclose a handler of the program, with its siginfo_t and ucontext_t. If an instruction faulted in
+ * a copy of ours, the handler sees the original instruction's address; afterwards the thread goes on
+ * in the copy, or where the handler has sent it. */
+struct probe_fault {
+    uintptr_t copy, place; /* place 0: no fault in a copy */
+};
+struct probe_fault probes_fault_begins(siginfo_t *info, void *context);
+void probes_fault_ends(const struct probe_fault *f, void *context);
+
 /* --- for stepped threads: stepping.c ---------------------------------------------------------- */
 
 enum probe_kind {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The program's own breakpoints at places with probes reach the program: its handler runs once for
-# each, or it dies, as without the tracer.
+# The program's own breakpoints and faults at places with probes reach the program: its handler runs
+# once for each, or it dies, as without the tracer.
 . "$(dirname "$0")/../../lib.sh"
 P=$T/own
 export XDG_CACHE_HOME=$T/cache
@@ -70,5 +70,17 @@ for way in FUNCTIONS=. 'FUNCTIONS=^on_user$' 'FUNCTIONS=^on_trap$' MEMORY=. VALU
     CONTROL=start:enter_func:on_trap,stop:exit_func:leaf,repeat; do
     run 60 env REGTRACE_DIR="$T/run-$((++runs))" LD_PRELOAD="$LIBREGTRACE" "REGTRACE_$way" "$T/handler"
     is "$status $out" "$bare" "handlers, $way: as without us" || diag "$err"
+done
+
+# Handlers that skip an instruction that faulted, where it is run in a copy.
+cc -O1 -o "$T/faults" "$REGTRACE_SOURCE/t/preload/patch/programs/fault_handler.c" || exit 99
+run 60 "$T/faults"
+bare="$status $out"
+is "$bare" "0 40 faults, 0 elsewhere, 24 after them" "the program alone"
+for way in FUNCTIONS=. MEMORY=. CONTROL=start:enter_func:shorter,stop:enter_func:at_entry,repeat \
+    CONTROL=start:itext:0f0b,stop:enter_func:padded,repeat \
+    CONTROL=start:exit_func:inside,stop:enter_func:further,repeat; do
+    run 60 env REGTRACE_DIR="$T/run-$((++runs))" LD_PRELOAD="$LIBREGTRACE" "REGTRACE_$way" "$T/faults"
+    is "$status $out" "$bare" "faults, $way: as without us" || diag "$err"
 done
 done_testing
