@@ -79,6 +79,8 @@ struct image {
     uint64_t relro, relro_end;
     /* The dynamic linker makes read-only segments writable for a while. */
     bool text_relocations;
+    /* Code of a sanitizer's runtime, which clang links into programs as one block; empty: none. */
+    uint64_t sanitizer, sanitizer_end;
     struct image_symbol *symbols; /* sorted by address */
     size_t symbol_count;
     struct image_range *ranges; /* sorted by start */
@@ -162,6 +164,11 @@ void image_name_strip(char *demangled, bool qualified);
 size_t image_pointers_from(const struct image *m, uint64_t value);
 /* Returns the index of the first symbol whose address is `address` or above. */
 size_t image_symbols_from(const struct image *m, uint64_t address);
+/* Is this code of a sanitizer's runtime? It runs with all signals blocked at times. */
+static inline bool image_is_sanitizer(const struct image *m, uint64_t address)
+{
+    return address >= m->sanitizer && address < m->sanitizer_end;
+}
 /* Returns whether a function symbol has this address; stubs of the PLT count. */
 bool image_has_name(const struct image *m, uint64_t address);
 /* Returns whether the first symbol of the range is a PLT stub. Such a range is no function: it

@@ -122,6 +122,25 @@ static int split_versions(struct image *m)
     return 0;
 }
 
+/* Notes the block of a sanitizer's runtime. Programs define functions that it calls, such as
+ * __asan_default_options, but no functions of these namespaces, nor interceptors. */
+static void note_sanitizer(struct image *m)
+{
+    static const char *const names[] = {"_ZN6__asan", "_ZN11__sanitizer", "_ZN6__lsan",
+                                        "_ZN7__ubsan", "__interceptor_"};
+    for (size_t i = 0; i < m->symbol_count; i++) {
+        const struct image_symbol *s = &m->symbols[i];
+        bool is_its = false;
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            is_its = is_its || strncmp(s->name, names[k], strlen(names[k])) == 0;
+        if (!is_its || s->origin == IMAGE_PLT || !image_is_function(s))
+            continue;
+        if (m->sanitizer_end == 0)
+            m->sanitizer = s->address;
+        m->sanitizer_end = s->address + (s->size != 0 ? s->size : 1);
+    }
+}
+
 /* If libdwfl cannot read a library, its exported symbols are still there. */
 int image_read_symbols(struct image *m, struct rt_error *e)
 {
@@ -139,6 +158,7 @@ int image_read_symbols(struct image *m, struct rt_error *e)
         rc = image_read_plt(m);
     sort(m);
     merge(m);
+    note_sanitizer(m);
     return rc;
 }
 

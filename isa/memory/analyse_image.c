@@ -142,6 +142,7 @@ static bool is_wanted(const struct image_analysis *a, const struct code_range *r
     char unnamed[32];
     return code_is_sure(a->o.code, r->start) &&
            (s == NULL || (s->origin != IMAGE_PLT && !graph_is_part(s))) &&
+           !image_is_sanitizer(a->o.image, r->start) &&
            session_wants(&a->o, session_name(&a->o, r->start, unnamed), r->start);
 }
 

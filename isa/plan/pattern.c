@@ -35,17 +35,17 @@ static bool name_fits(const struct request *q, const char *name)
 
 /* Returns whether the request selects this function. An indirect function is no match: it only
  * chooses among functions when the program is loaded. */
-static bool is_meant(const struct request *q, const struct image_symbol *s)
+static bool is_meant(const struct request *q, const struct image *m, const struct image_symbol *s)
 {
     return s->origin != IMAGE_PLT && image_is_function(s) && s->type != STT_GNU_IFUNC &&
-           name_fits(q, s->name);
+           !image_is_sanitizer(m, s->address) && name_fits(q, s->name);
 }
 
 void pattern_enters(struct plan *p, const struct request *q)
 {
     const struct image *m = p->code->image;
     for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++)
-        if (is_meant(q, &m->symbols[i]) && code_at(p->code, m->symbols[i].address) != NULL)
+        if (is_meant(q, m, &m->symbols[i]) && code_at(p->code, m->symbols[i].address) != NULL)
             plan_add_site(p, m->symbols[i].address, 0);
     if (p->site_count == 0 && q->kind == REQUEST_FUNCTIONS)
         (void)plan_say(p,
@@ -61,7 +61,8 @@ void pattern_starts(struct plan *p, const struct request *q)
         const struct code_range *r = &p->code->ranges[k];
         uint64_t start = r->start;
         (void)snprintf(unnamed, sizeof unnamed, "0x%" PRIx64, start);
-        if (code_is_sure(p->code, start) && !image_has_name(p->code->image, start) &&
+        if (code_is_sure(p->code, start) && !image_is_sanitizer(p->code->image, start) &&
+            !image_has_name(p->code->image, start) &&
             !image_has_stubs(p->code->image, r->start, r->end) &&
             regexec(&q->regex, unnamed, 0, NULL, 0) == 0)
             plan_add_site(p, start, 0);
@@ -94,7 +95,7 @@ static void find_own(struct plan *p, const struct request *q, struct pattern_nam
     own->at = calloc(m->symbol_count + 1, sizeof *own->at);
     p->no_memory = own->at == NULL;
     for (size_t i = 0; i < m->symbol_count && !p->no_memory; i++) {
-        if (!is_meant(q, &m->symbols[i]))
+        if (!is_meant(q, m, &m->symbols[i]))
             continue;
         own->at[own->count++] = m->symbols[i].name;
         p->no_memory = !code_append(&p->callees, m->symbols[i].address);
@@ -117,6 +118,8 @@ static bool calls_one(const struct plan *p, const struct request *q, const struc
                       const void *names)
 {
     const char *slot = NULL;
+    if (image_is_sanitizer(p->code->image, i->at))
+        return false;
     if (i->form.flow == FLOW_CALL)
         return code_has(&p->callees, i->target);
     if (i->form.flow == FLOW_CALL_POINTER && i->form.relative)

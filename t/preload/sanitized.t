@@ -30,6 +30,11 @@ works() {
     run 60 "$REGTRACE" run -quiet -o "$1.window" -control start:signal:10 ${can_probe:+-control start:enter_func:called} -- "./$1"
     is "$status $out" "0 104" "$name: with alarms" || diag "$err"
     isnt "$("$REGTRACE" report --json "$1.window" | grep -c '"ordinal"')" 0 "$name: it is recorded"
+    local option
+    for option in ${can_probe:+-functions -memory}; do
+        run 100 "$REGTRACE" run -quiet -o "$1$option" $option . -- "./$1"
+        is "$status $out" "0 104" "$name: with $option of the whole program" || diag "$err"
+    done
 }
 
 runtime=$(dirname "$(clang -print-file-name=libclang_rt.asan-x86_64.so 2>/dev/null)")
