@@ -69,6 +69,14 @@ ok_run 'the file is whole' "$REGTRACE" check run
 run 60 "$REGTRACE" recover run
 like "$out" 'nothing to recover in run: every file is closed' 'a second time there is nothing to do'
 
+# A writer that was killed after it had withdrawn its entry: WRITER_READY in the stream's header.
+begin ended
+end
+printf '\002' | dd of="$(echo "$REGTRACE_SHM"/regtrace-*)" bs=1 seek=28 conv=notrunc status=none
+run 60 "$REGTRACE" recover ended
+like "$status $out" '^0 rank-00000\.h5: recovered' 'a stream whose writer has withdrawn its entry is found'
+is "$(ls "$REGTRACE_SHM")" '' 'and does not stay in memory'
+
 # A folder that was moved, and a copy of it. The streams do not belong to the
 # copy.
 begin first

@@ -162,8 +162,9 @@ static int look_at_stream(struct unclaimed_search *s, int fd)
         s->wanted |= is_for_absent(s, &stream) && !writer_lives(&file, stream.header);
     if (ours && writer_lives(&file, stream.header))
         s->alive(s->context, stream.header->pid);
-    /* A writer sets a later state only after it has written its entry. */
-    else if (ours && atomic_load(&stream.header->writer_state) <= WRITER_STARTING)
+    /* A writer without an entry has not written it yet, or has withdrawn it at its end, just before
+     * it removes the stream. */
+    else if (ours && atomic_load(&stream.header->writer_state) <= WRITER_READY)
         rc = claim_stream(s, &stream);
     stream_close(&stream);
     return rc;
