@@ -18,7 +18,7 @@
 struct ctl_options {
     const char *dir;
     struct ctl_question question;
-    bool json;
+    bool json, wait_given;
     struct rank_list ranks;
 };
 
@@ -168,6 +168,7 @@ static int take_option(struct ctl_options *o, const struct arguments *a)
             return TOOL_OK;
         tool_error("ctl", "-tid is \"%s\": the number of a thread is legal, from 0", a->value);
     } else {
+        o->wait_given = true;
         if (argument_number(a->value, 1, 3600, &o->question.wait_s) == 0)
             return TOOL_OK;
         tool_error("ctl", "-wait is \"%s\": seconds from 1 to 3600 are legal", a->value);
@@ -251,6 +252,21 @@ static void ask_all(const struct ctl_options *o, struct ctl_target *t, size_t *c
     qsort(t, *count, sizeof *t, by_rank);
 }
 
+/* With --wait, the run may not have begun: waits until somebody listens. */
+static int find_first_targets(const struct ctl_options *o, struct ctl_target **t, size_t *count)
+{
+    uint64_t limit = clock_monotonic_ns() + o->question.wait_s * 1000000000u;
+    for (;;) {
+        int rc = find_targets(o, t, count);
+        bool nobody = rc == -ENOENT || (rc == 0 && *count == 0);
+        if (!nobody || !o->wait_given || clock_monotonic_ns() >= limit)
+            return rc;
+        free(*t);
+        *t = NULL;
+        (void)poll(NULL, 0, 100);
+    }
+}
+
 static int ctl_main(int argc, char **argv)
 {
     struct ctl_options o;
@@ -259,7 +275,7 @@ static int ctl_main(int argc, char **argv)
     int code = read_options(&o, argc, argv);
     if (code >= 0)
         return code;
-    int rc = find_targets(&o, &targets, &count);
+    int rc = find_first_targets(&o, &targets, &count);
     if (rc != 0 && rc != -ENOENT) {
         tool_error("ctl", "%s/ctl: %s", o.dir, strerror(-rc));
         code = TOOL_FAILURE;
@@ -267,8 +283,9 @@ static int ctl_main(int argc, char **argv)
         bool there = access(o.dir, F_OK) == 0;
         tool_error(
             "ctl",
-            there ? "no traced process of %s listens%s: it has ended, or has not begun to record"
-                  : "%s: no such folder%s",
+            there ? "no traced process of %s listens%s: it has ended, or has not begun to record "
+                    "(-wait SECONDS waits for it)"
+                  : "%s: no such folder%s (-wait SECONDS waits for a run that begins)",
             o.dir, there && o.ranks.count > 0 ? " among the ranks asked for" : "");
         code = TOOL_FAILURE;
     } else {
@@ -284,7 +301,7 @@ static const struct command_option ctl_options[] = {
     {"tid", "T", "fire, open, close: for this thread alone (our number; 0 is the main thread)",
      't'},
     {"json", NULL, "the answers as JSON, one object a line", 0},
-    {"wait", "SECONDS", "how long to wait for answers (default 10)", 0},
+    {"wait", "SECONDS", "how long to wait for answers (default 10), and for a run to begin", 0},
     {NULL, NULL, NULL, 0},
 };
 
@@ -309,8 +326,10 @@ const struct command command_ctl = {
         "status prints what each rank's writer knows: chains still armed, threads that record, "
         "windows, events stored and dropped.\n\n"
         "ctl repeats the request to a rank that does not answer until --wait is over; the rank "
-        "executes it once. For a rank that has not begun to record, ctl waits as long. It names "
-        "the ranks that did not answer, with the reason. A rank that has ended does not count as "
+        "executes it once. For a rank that has not begun to record, ctl waits as long; for a run "
+        "of "
+        "which nobody listens yet, only if --wait is given. It names the ranks that did not "
+        "answer, with the reason. A rank that has ended does not count as "
         "missing. Where some ranks of a job are not traced, --rank names the others.\n\n"
         "The writer of each process listens on a Unix socket that only its user may open; ranks "
         "on other nodes are reached through request files in DIR/ctl.",

@@ -142,6 +142,17 @@ done
 like "$("$REGTRACE" ctl chain status)" ' windows=3 fired=5 ignored=0 ' 'three windows, and no event too many'
 end
 
+# A run that has not begun.
+run 30 "$REGTRACE" ctl later status
+like "$status $err" '^1 .*later: no such folder .-wait SECONDS waits' 'a run that has not begun is not waited for'
+"$REGTRACE" ctl --wait 500 later open >opened 2>&1 &
+client=$!
+kill_at_end $client
+begin later start:interactive:bcast,stop:interactive:bcast,repeat
+wait $client
+like "$? $(cat opened)" '^0 .*: window=opened$' 'with --wait it is'
+end
+
 # The default window of a run without chains.
 begin default ''
 wait_for 20 bash -c "'$REGTRACE' ctl default status | grep -q windows=1"
