@@ -243,9 +243,9 @@ int identity_try_folder(const struct identity *id, const char *wanted, struct rt
     if (state == FOLDER_OURS)
         return 0;
     rc = state == FOLDER_NOT_ONE ? -ENOTDIR : check_parent(base, W_OK | X_OK);
-    /* access(2) does not know of quotas, nor of file systems such as sysfs. All ranks try, because a
-     * job of which some ranks refuse to start may wait for them in MPI_Init for ever. In a large job
-     * one process of each node tries: the file system would be busy with it otherwise. */
+    /* access(2) does not know of quotas, nor of file systems such as sysfs. All ranks try: a job of
+     * which only some refuse to start may wait for them in MPI_Init for ever. In a large job one
+     * process of each node tries, since the file system would be busy with it otherwise. */
     bool tries = identity_speaks(id) || id->size <= SMALL_JOB;
     if (rc == 0 && tries && (rc = make_temporary(base, id, temporary)) == 0)
         remove_temporary(temporary);

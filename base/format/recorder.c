@@ -165,8 +165,8 @@ RT_COLD static bool can_record(struct recorder_thread *t)
 
 /* --- records of an edge in the past ----------------------------------------------------------- */
 
-/* While t->latest is set, t->end is the cursor: so recorder_emit() takes the slow path, and the fast
- * path need not know of it. */
+/* While t->latest is set, t->end is the cursor: so recorder_emit() takes the slow path, and the
+ * fast path need not know of it. */
 static void show_room(struct recorder_thread *t)
 {
     if (t->latest != 0 && t->chunk != NULL)

@@ -62,8 +62,8 @@ static void hide_no_more(void)
     probes_unblocked();
 }
 
-/* Code that the handler calls may have probes, or our own code that called it: an int3 while SIGTRAP
- * is blocked would kill. So SIGTRAP is only shown as blocked then. */
+/* Code that the handler calls may have probes, and so may our code that calls it: an int3 while
+ * SIGTRAP is blocked would kill. So SIGTRAP is only shown as blocked then. */
 void signals_hand_on(int signo, siginfo_t *info, void *context)
 {
     const ucontext_t *uc = context;

@@ -220,17 +220,6 @@ void memory_begin_late(void *context)
     sys_restore_signals(mask);
 }
 
-void memory_enter_again(void *context)
-{
-    ucontext_t *uc = context;
-    uint64_t mask = sys_block_signals();
-    struct memory_interrupted before = memory_stand(uc);
-    if (is_open() && process.traced && !memory_is_made(memory_where.at))
-        memory_enter_late(&memory_where);
-    memory_interrupt_over(before);
-    sys_restore_signals(mask);
-}
-
 void memory_closes(struct recorder_thread *t, struct preload_thread *pt)
 {
     (void)pt;

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/probe_copies.h"
+#include "preload/process.h"
 #include "preload/patch/calls/probe_calls.h"
 #include "preload/stack/unwind.h"
 #include "preload/stack/with_room.h"
@@ -331,6 +332,17 @@ void memory_misses(uintptr_t at)
     memory_missing(at);
     if (copy_slots[COPY_ENTER] != 0)
         memory_enter_late(&memory_where);
+    sys_restore_signals(mask);
+}
+
+void memory_enter_again(void *context)
+{
+    ucontext_t *uc = context;
+    uint64_t mask = sys_block_signals();
+    struct memory_interrupted before = memory_stand(uc);
+    if (copy_slots[COPY_ENTER] != 0 && process.traced && !memory_is_made(memory_where.at))
+        memory_enter_late(&memory_where);
+    memory_interrupt_over(before);
     sys_restore_signals(mask);
 }
 

@@ -74,8 +74,8 @@ bool probes_trapped(int signo, siginfo_t *info, void *context);
 bool probes_want_signal(int signo);
 
 /* Enclose a handler of the program, with its siginfo_t and ucontext_t. If an instruction faulted in
- * a copy of ours, the handler sees the original instruction's address; afterwards the thread goes on
- * in the copy, or where the handler has sent it. */
+ * a copy of ours, the handler sees the original instruction's address. Afterwards the thread goes
+ * on in the copy, or where the handler has sent it. */
 struct probe_fault {
     uintptr_t copy, place; /* place 0: no fault in a copy */
 };
