@@ -6,8 +6,10 @@
 #include "base/nearest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* From the C++ run-time library: Itanium C++ ABI 3.4, "Demangler API". */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *n, int *status);
@@ -19,6 +21,37 @@ char *image_name_demangle(const char *name)
     if (name[0] == '_' && name[1] == 'Z')
         plain = __cxa_demangle(name, NULL, NULL, &status);
     return plain != NULL ? plain : strdup(name);
+}
+
+/* Writes "module::procedure" for a procedure of a Fortran module, as gfortran, flang and ifx name it
+ * (__module_MOD_procedure, _QMmodulePprocedure, module_mp_procedure_). Returns false for others. */
+static bool write_fortran(const char *name, char out[256])
+{
+    const char *module = name, *between = NULL, *procedure = NULL;
+    int rest;
+    if (strncmp(name, "__", 2) == 0 && (between = strstr(name + 2, "_MOD_")) != NULL) {
+        module = name + 2;
+        procedure = between + 5;
+    } else if (strncmp(name, "_QM", 3) == 0) {
+        module = name + 3;
+        between = module + strspn(module, "abcdefghijklmnopqrstuvwxyz0123456789_");
+        procedure = *between == 'P' ? between + 1 : NULL;
+    } else if ((between = strstr(name, "_mp_")) != NULL && name[strlen(name) - 1] == '_') {
+        procedure = between + 4;
+    }
+    if (procedure == NULL || between == module)
+        return false;
+    rest = (int)strlen(procedure) - (module == name);
+    int n = snprintf(out, 256, "%.*s::%.*s", (int)(between - module), module, rest, procedure);
+    return n > 0 && n < 256;
+}
+
+/* Does the procedure of a module have that name, with or without the module? Fortran ignores case. */
+static bool matches_fortran(const char *name, const char *wanted)
+{
+    char plain[256];
+    return write_fortran(name, plain) &&
+           (strcasecmp(plain, wanted) == 0 || strcasecmp(strstr(plain, "::") + 2, wanted) == 0);
 }
 
 /* Returns the length of "operator" and what belongs to it, before the parameters: operator(),
@@ -273,7 +306,7 @@ bool image_name_matches(const struct image_symbol *s, const char *wanted)
     size_t n = clone_of(s->name);
     if (n == 0)
         return false;
-    if (is_name(s->name, n, wanted))
+    if (is_name(s->name, n, wanted) || matches_fortran(s->name, wanted))
         return true;
     if (strncmp(s->name, "_Z", 2) != 0 || !may_match(s->name, wanted))
         return false;
@@ -300,7 +333,10 @@ void image_name_nearest(const struct image *m, bool labels, struct near_names *n
         char *proper = strndup(s->name, n), *plain = NULL;
         if (proper != NULL)
             plain = image_name_demangle(proper);
-        if (plain != NULL) {
+        char fortran[256];
+        if (plain != NULL && write_fortran(proper, fortran)) {
+            near_names_look(near, fortran);
+        } else if (plain != NULL) {
             if (strncmp(proper, "_Z", 2) == 0)
                 image_name_strip(plain, strstr(near->wanted, "::") != NULL);
             near_names_look(near, plain);
@@ -324,11 +360,19 @@ static bool plain_fits(const regex_t *regex, const char *mangled)
     return yes;
 }
 
+static bool fortran_fits(const regex_t *regex, const char *name)
+{
+    char plain[256];
+    return write_fortran(name, plain) && (regexec(regex, plain, 0, NULL, 0) == 0 ||
+                                          regexec(regex, strstr(plain, "::") + 2, 0, NULL, 0) == 0);
+}
+
 static bool proper_fits(const regex_t *regex, const char *name, size_t n)
 {
     char *proper = strndup(name, n);
     bool yes = proper != NULL && (regexec(regex, proper, 0, NULL, 0) == 0 ||
-                                  (strncmp(proper, "_Z", 2) == 0 && plain_fits(regex, proper)));
+                                  (strncmp(proper, "_Z", 2) == 0 && plain_fits(regex, proper)) ||
+                                  fortran_fits(regex, proper));
     free(proper);
     return yes;
 }

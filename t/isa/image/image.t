@@ -81,6 +81,16 @@ is "$(found static-pie hidden)" "$(expected static-pie ' outer::\(anonymous name
 unlike "$("$LOOK" find pie main)" 'cold' "a part of a function has not its name"
 like "$("$LOOK" find pie outer::solv)" '^none; nearest are outer::solve' "the nearest qualified name"
 
+# --- Fortran modules, as gfortran, flang and ifx name their procedures ---
+printf 'int %s(void) { return 1; }\n' __solver_MOD_advance _QMflowPadvance mesh_mp_advance_ >modules.c
+echo 'int main(void) { return 0; }' >>modules.c
+gcc -o modules modules.c || exit 1
+is "$("$LOOK" find modules advance | awk '{ print $3 }' | LC_ALL=C sort | xargs)" "_QMflowPadvance __solver_MOD_advance mesh_mp_advance_" "procedures of modules by their bare name"
+for name in solver::advance:__solver_MOD_advance flow::advance:_QMflowPadvance mesh::Advance:mesh_mp_advance_; do
+    is "$("$LOOK" find modules "${name%:*}" | awk '{ print $3 }')" "${name##*:}" "${name%:*} is the module's"
+done
+like "$("$LOOK" find modules solver::advanc)" '^none; nearest are solver::advance' "and the nearest one is named so"
+
 # --- Stripped images ---
 symbols() { "$LOOK" symbols "$1" | awk '$3 == 2 && $4 != "plt" { print $1, $5 }' | sort; }
 cp pie stripped && strip stripped
