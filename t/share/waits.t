@@ -373,6 +373,43 @@ except regtrace.RegtraceError as e:
 else:
     raise AssertionError
 END
+# Between windows other messages come and go, so the order tells nothing for certain.
+# Here window k has the send k and the receive k - 1.
+cat >shifted.c <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    int rank, value = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        MPI_Send(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+    for (int k = 1; k <= 4; k++) {
+        MPI_Pcontrol(1, "solve");
+        if (rank == 0)
+            MPI_Send(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1)
+            MPI_Recv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Pcontrol(0, "solved");
+    }
+    if (rank == 1)
+        MPI_Recv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return MPI_Finalize();
+}
+END
+"mpicc.$last" -O1 -o shifted shifted.c || exit 99
+run 100 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/windows" \
+    REGTRACE_CONTROL=start:pcontrol:solve,stop:pcontrol:solved,repeat ./shifted
+cat >check5.py <<'END'
+import sys, warnings, regtrace
+warnings.simplefilter("ignore")
+run = regtrace.open(sys.argv[1])
+messages = run.messages()
+assert len(messages) == 4 and messages["likely"].all() and (run.waits()["kind"] != "late sender").all()
+END
+run 60 "$PYTHON" check5.py windows
+is "$status" 0 'messages in windows are only likely, and no waits' || diag "$out$err"
 run 60 "$PYTHON" check4.py plain
 is "$status" 0 'a program without MPI' || diag "$out$err"
 run 30 "$REGTRACE" report plain

@@ -131,6 +131,12 @@ def _from_start(calls):
     return set(zip(first["window"], first["rank"]))
 
 
+def whole_ranks(calls):
+    """Returns the ranks of which every call since MPI_Init is in one window."""
+    windows = calls.groupby("rank")["window"].nunique()
+    return {rank for _, rank in _from_start(calls) if windows[rank] == 1}
+
+
 def _one_by_one(of, is_tight, tolerance_ns):
     """Returns whether the k-th call of each rank can be one operation, for as many as all have.
 

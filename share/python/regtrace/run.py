@@ -314,8 +314,8 @@ class Run:
         - likely: matched within windows, so not sure
 
         The messages are those that `regtrace emulate` matched, if its file has them. Otherwise they
-        are those of MPI_COMM_WORLD that match with certainty, because all sends and receives of
-        their sender, receiver and tag were recorded.
+        are those of MPI_COMM_WORLD of whose sender, receiver and tag as many sends as receives were
+        recorded: certain where both ranks were recorded from MPI_Init on, otherwise likely.
         """
         return self._messages(3)
 
@@ -402,8 +402,11 @@ class Run:
                 text = "{} sends and {} receives have no partner that the emulator is sure of".format(*frame.attrs["unmatched"])
                 warnings.warn(text, IncompleteWarning, stacklevel=level)
             return self._shifted_messages(frame)
-        frame, left, others, starts = matching.messages(self._outermost(), self.mpi_messages(), self._tolerance())
-        frame["likely"] = False
+        calls = self._outermost()
+        frame, left, others, starts = matching.messages(calls, self.mpi_messages(), self._tolerance())
+        # Outside windows other messages of the same sender, receiver and tag may have come and gone.
+        whole = matching.whole_ranks(calls)
+        frame["likely"] = ~(frame["sender"].isin(whole) & frame["receiver"].isin(whole))
         if left:
             text = f"{left} sends and receives are left out: their partners were not recorded, or do not fit"
             warnings.warn(text, IncompleteWarning, stacklevel=level)
