@@ -3,6 +3,7 @@
 #include "preload/values/values.h"
 
 #include "base/format/value_protocol.h"
+#include "preload/process.h"
 #include "preload/values/values_ask.h"
 
 #include <errno.h>
@@ -37,7 +38,6 @@ int values_context(void)
 #include "preload/libc/image_records.h"
 #include "preload/libc/interpose.h"
 #include "preload/life.h"
-#include "preload/process.h"
 #include "preload/thread.h"
 #include "preload/valgrind.h"
 #include "preload/values/values_code.h"

@@ -146,6 +146,7 @@ static void print_nothing(const struct run_end *end)
     const char *program = end->program;
     bool refused =
         end->status >= 0 && WIFEXITED(end->status) && WEXITSTATUS(end->status) == TOOL_USAGE;
+    bool killed = end->launcher == NULL && end->status > 0 && WIFSIGNALED(end->status);
     const struct option_row *row = leaves_out(o, program);
     char launcher[512];
     if (row != NULL)
@@ -159,7 +160,10 @@ static void print_nothing(const struct run_end *end)
                       "regtrace: nothing was recorded: %s%s%sno traced program ran (regtrace "
                       "doctor PROGRAM says whether it can be)\n",
                       launcher_end(end, launcher),
-                      refused ? "the program was not started, if a line above says so; else " : "",
+                      killed    ? "the program was ended by a signal before it had anything to "
+                                  "record; or "
+                      : refused ? "the program was not started, if a line above says so; else "
+                                : "",
                       nothing_reason(o, end->chains));
 }
 

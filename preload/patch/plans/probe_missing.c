@@ -108,7 +108,11 @@ static void say_missing(const struct probe_wish *w)
         warn(w, w->masked,
              " has it, which runs with SIGTRAP blocked at times: places there are left alone");
     else
-        warn(w, w->nearest[0] != '\0' ? w->nearest : "there is no such place",
+        warn(w,
+             w->nearest[0] != '\0' ? w->nearest
+             : w->pattern != NULL  ? "no image has that name, or no function of it a name that it "
+                                     "matches"
+                                   : "there is no such place",
              " (in the program; an image that is loaded later may have it)");
 }
 
