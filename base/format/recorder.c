@@ -185,11 +185,13 @@ uint64_t recorder_clock(const struct recorder_thread *t)
     return t->latest != 0 && t->latest < now ? t->latest : now;
 }
 
-/* Returns the clock of the thread's last record in its chunk, or UINT64_MAX if that is unknown. */
+/* Returns the clock of the thread's last record in its chunk, or UINT64_MAX if that is unknown:
+ * there is none, or our signal came before the record was filled in. */
 static uint64_t last_clock(struct recorder_thread *t)
 {
     const struct event_slot *slot = atomic_load_explicit(&t->cursor, memory_order_relaxed);
-    while (t->chunk != NULL && slot-- > chunk_slots(t->chunk))
+    while (t->chunk != NULL && slot-- > chunk_slots(t->chunk) &&
+           slot->head >> 48 == t->mark_bits >> 48) /* filled */
         if ((EVENT_HEAD_FLAGS(slot->head) & EVENT_FLAG_CONTINUED) == 0)
             return slot->clock;
     return UINT64_MAX;
@@ -214,6 +216,17 @@ static uint64_t fill_long(struct recorder_thread *t, uint32_t code_flags, uint64
     return clock;
 }
 
+/* Gets room for a record. Records that tell of the wait for it have the clock of now. */
+static bool make_room(struct recorder_thread *t, unsigned slots, bool control, uint64_t mask)
+{
+    show_room(t);
+    bool ok = t->row != NULL && recorder_chunk_refill(t, slots, control, mask);
+    uint64_t last = t->latest != 0 ? last_clock(t) : UINT64_MAX;
+    if (last != UINT64_MAX && last > t->latest)
+        t->latest = last;
+    return ok;
+}
+
 RT_COLD void recorder_set_latest(struct recorder_thread *t, uint64_t clock)
 {
     uint64_t last = clock != 0 ? last_clock(t) : 0;
@@ -232,8 +245,7 @@ RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, 
         return false;
     int keep = errno;
     uint64_t mask = sys_block_signals();
-    show_room(t);
-    bool ok = t->row != NULL && recorder_chunk_refill(t, 1, false, mask);
+    bool ok = make_room(t, 1, false, mask);
     if (!ok)
         recorder_count_drop(t);
     else if (t->latest != 0)
@@ -283,8 +295,7 @@ RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_fla
         return clock;
     int keep = errno;
     uint64_t mask = sys_block_signals();
-    show_room(t);
-    if (t->row == NULL || !recorder_chunk_refill(t, 1 + n_more, true, mask)) {
+    if (!make_room(t, 1 + n_more, true, mask)) {
         recorder_count_drop(t);
     } else {
         clock = fill_long(t, code_flags, a, b, more, n_more);

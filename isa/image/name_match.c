@@ -23,8 +23,9 @@ char *image_name_demangle(const char *name)
     return plain != NULL ? plain : strdup(name);
 }
 
-/* Writes "module::procedure" for a procedure of a Fortran module, as gfortran, flang and ifx name it
- * (__module_MOD_procedure, _QMmodulePprocedure, module_mp_procedure_). Returns false for others. */
+/* Writes "module::procedure" for a procedure of a Fortran module, as gfortran, flang and ifx name
+ * it: __module_MOD_procedure, _QMmodulePprocedure, module_mp_procedure_. Returns false for
+ * others. */
 static bool write_fortran(const char *name, char out[256])
 {
     const char *module = name, *between = NULL, *procedure = NULL;
@@ -46,7 +47,8 @@ static bool write_fortran(const char *name, char out[256])
     return n > 0 && n < 256;
 }
 
-/* Does the procedure of a module have that name, with or without the module? Fortran ignores case. */
+/* Does the procedure of a module have that name, with or without the module? Fortran ignores
+ * case. */
 static bool matches_fortran(const char *name, const char *wanted)
 {
     char plain[256];

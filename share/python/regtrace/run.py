@@ -404,7 +404,7 @@ class Run:
             return self._shifted_messages(frame)
         calls = self._outermost()
         frame, left, others, starts = matching.messages(calls, self.mpi_messages(), self._tolerance())
-        # Outside windows other messages of the same sender, receiver and tag may have come and gone.
+        # Outside windows, other messages of the same sender, receiver and tag come and go.
         whole = matching.whole_ranks(calls)
         frame["likely"] = ~(frame["sender"].isin(whole) & frame["receiver"].isin(whole))
         if left:
