@@ -140,17 +140,27 @@ bool wait_is_broken(const ucontext_t *uc)
     return uc->uc_mcontext.gregs[REG_RAX] == -EINTR && wait_is_over(uc);
 }
 
+/* Does a prefix make the instruction at p set %r8 in place of %rax? Only what compilers write
+ * counts, since the byte may also belong to the instruction before. */
+static bool sets_r8(const uint8_t *p)
+{
+    bool clears = p[0] == 0x31 || p[0] == 0x33;
+    return clears ? p[-1] == 0x45 || p[-1] == 0x4d : p[-1] == 0x41 || p[-1] == 0x49;
+}
+
 /* Returns the number that the instructions at p put into %rax, or -1: mov $number, %eax; mov
  * $number, %rax; push $number, pop %rax; xor %eax, %eax, mov $number, %al. */
 static long number_set_by(const uint8_t *p, const uint8_t *end)
 {
-    if (end - p >= 5 && p[0] == 0xb8 && p[2] <= 1 && p[3] == 0 && p[4] == 0 && p[-1] != 0x41)
+    if (end - p >= 5 && p[0] == 0xb8 && p[2] <= 1 && p[3] == 0 && p[4] == 0 && !sets_r8(p))
         return p[1] | p[2] << 8;
-    if (end - p >= 6 && p[0] == 0xc7 && p[1] == 0xc0 && p[3] <= 1 && p[4] == 0 && p[5] == 0)
+    if (end - p >= 6 && p[0] == 0xc7 && p[1] == 0xc0 && p[3] <= 1 && p[4] == 0 && p[5] == 0 &&
+        !sets_r8(p))
         return p[2] | p[3] << 8;
     if (end - p >= 3 && p[0] == 0x6a && p[2] == 0x58)
         return (int8_t)p[1];
-    if (end - p >= 4 && (p[0] == 0x31 || p[0] == 0x33) && p[1] == 0xc0 && p[2] == 0xb0)
+    if (end - p >= 4 && (p[0] == 0x31 || p[0] == 0x33) && p[1] == 0xc0 && p[2] == 0xb0 &&
+        !sets_r8(p))
         return p[3];
     return -1;
 }
@@ -166,7 +176,7 @@ static long number_in_code(uintptr_t at)
         code = copy;
     }
     const uint8_t *end = code + sizeof copy;
-    if ((end[-2] == 0x31 || end[-2] == 0x33) && end[-1] == 0xc0)
+    if ((end[-2] == 0x31 || end[-2] == 0x33) && end[-1] == 0xc0 && !sets_r8(end - 2))
         return 0;
     long number = -1;
     for (const uint8_t *p = end - 3; p > code && number < 0; p--)

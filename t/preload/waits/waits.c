@@ -181,6 +181,7 @@ static const struct call calls[] = {
     T(inline_rax),
     T(inline_pushed),
     T(inline_al),
+    T(inline_before_r8),
 #endif
     R(read),
     R(write),

@@ -8,7 +8,7 @@
 # A thread also sleeps twice when a page of its has to be read: not in three calls of three.
 "$W" bare calls 3 1 >"$T/bare.out"
 wrong=$(grep -v '^sleep' "$T/bare.out" | grep -vE 'interrupted [0-2] failed 0 errno 0 early 0')
-is "$(grep -c calls "$T/bare.out") $wrong" '66 ' 'without us no function is interrupted in each call, and none fails or returns early'
+is "$(grep -c calls "$T/bare.out") $wrong" '67 ' 'without us no function is interrupted in each call, and none fails or returns early'
 waits_calls 'timeouts' 60 2 -control "$TIMEOUTS"
 waits_calls 'timeouts, bcast' 60 2 -control "$BCAST"
 waits_asked 'ctl' 120 1
