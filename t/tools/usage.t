@@ -98,6 +98,7 @@ wrong 'dump: a wrong thread' '-thread is "main"' dump -thread main x
 wrong 'ctl: no folder' 'no folder is named' ctl
 wrong 'ctl: no request' 'fire\|open\|close\|status' ctl x
 wrong 'ctl: a wrong request' '"explode" is no request' ctl x explode
+wrong 'ctl: the folder behind the request' 'the folder comes first: regtrace ctl x open' ctl open x
 wrong 'ctl: a thread with status' 'not with status' ctl x status -tid 1
 wrong 'version: an argument' 'takes no argument' version 1
 wrong 'help: of nothing' 'no subcommand "nothing"' help nothing

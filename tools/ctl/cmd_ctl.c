@@ -201,6 +201,10 @@ static int read_options(struct ctl_options *o, int argc, char **argv)
                    o->dir == NULL ? "no folder is named" : "what is to be done");
         return TOOL_USAGE;
     }
+    if (!ctl_verb_is_legal(o->question.verb) && ctl_verb_is_legal(o->dir)) {
+        tool_error("ctl", "the folder comes first: regtrace ctl %s %s", o->question.verb, o->dir);
+        return TOOL_USAGE;
+    }
     if (!ctl_verb_is_legal(o->question.verb)) {
         tool_error("ctl", "\"%s\" is no request; legal are fire, open, close and status",
                    o->question.verb);
