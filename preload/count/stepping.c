@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 /* The linker makes these: the bounds of the section of RECORDER_ENTRY. */
@@ -239,13 +240,19 @@ static bool came(struct pmu_thread *c, const siginfo_t *info, void *context)
 }
 
 /* Gives the program a SIGTRAP that is not ours. If the program blocks SIGTRAP and an instruction
- * raised it, it ends the program. */
+ * raised it, it ends the program. While its handler runs, SIGTRAP is shown as blocked. */
 static void hand_on(struct pmu_thread *c, int signo, siginfo_t *info, void *context)
 {
-    if (c->step.blocked && info->si_code > 0)
+    if (c->step.blocked && info->si_code > 0) {
         signals_default_action(signo, info, context);
-    else if (pmu_step_lets_through(c, info))
+    } else if (pmu_step_lets_through(c, info)) {
+        c->step.blocked = !code_is_patched; /* otherwise signals_hidden says so */
         probes_hand_on(signo, info, context);
+        c->step.blocked = false;
+        if (c->step.withheld) /* one that was sent meanwhile comes now */
+            (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
+        c->step.withheld = false;
+    }
 }
 
 bool counting_trapped(int signo, siginfo_t *info, void *context)

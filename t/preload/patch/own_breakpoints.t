@@ -65,10 +65,11 @@ cc -O1 -fno-inline -o "$T/handler" "$REGTRACE_SOURCE/t/preload/patch/programs/tr
 run 60 "$T/handler"
 bare="$status $out"
 is "$bare" "0 12 traps, blocked in 12, 12 others, sum 3660, blocked now: 0" "the program alone"
-for way in FUNCTIONS=. 'FUNCTIONS=^on_user$' 'FUNCTIONS=^on_trap$' MEMORY=. VALUES=vp-addr \
+for way in PMU=step FUNCTIONS=. 'FUNCTIONS=^on_user$' 'FUNCTIONS=^on_trap$' MEMORY=. VALUES=vp-addr \
     CONTROL=start:enter_func:on_user,stop:exit_func:on_user,repeat \
     CONTROL=start:enter_func:on_trap,stop:exit_func:leaf,repeat; do
-    run 60 env REGTRACE_DIR="$T/run-$((++runs))" LD_PRELOAD="$LIBREGTRACE" "REGTRACE_$way" "$T/handler"
+    run 60 env REGTRACE_DIR="$T/run-$((++runs))" LD_PRELOAD="$LIBREGTRACE" \
+        "REGTRACE_$way" REGTRACE_COUNT="$([ "$way" = PMU=step ] && echo 1 || echo 0)" "$T/handler"
     is "$status $out" "$bare" "handlers, $way: as without us" || diag "$err"
 done
 
