@@ -402,7 +402,8 @@ void waits_continue(void *context, struct waits_arrival came, bool programs)
     else if (moved)
         r[REG_RCX] = r[REG_RIP]; /* the same place of the original code */
     finish_call(uc, came, programs);
-    if (entered)
+    bool stayed = at_of(uc) == came.ip || at_of(uc) == came.ip - 2; /* not on another stack */
+    if (entered && stayed)
         run_with_room(uc, enter_again, uc);
 }
 
