@@ -147,6 +147,32 @@ static bool same_lists(const struct rt_run *a, const struct rt_run *b)
     return same;
 }
 
+/* Fills in the error of a folder without rank files. `regtrace split` makes one that holds a folder
+ * for each window. */
+static int no_files(const struct rt_run *run, struct rt_error *e)
+{
+    char window[64] = "";
+    DIR *d = opendir(run->dir);
+    for (struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;)
+        if (strncmp(entry->d_name, "window-", 7) == 0 &&
+            (window[0] == '\0' || strcmp(entry->d_name, window) < 0))
+            (void)snprintf(window, sizeof window, "%.60s", entry->d_name);
+    if (d != NULL)
+        (void)closedir(d);
+    if (window[0] != '\0')
+        rt_error_set(e,
+                     "%s holds windows of a run (regtrace split): name one of them, for example "
+                     "%s/%s",
+                     run->dir, run->dir, window);
+    else
+        rt_error_set(e,
+                     "%s holds no rank-*.h5: nothing was recorded there, or it is not the folder "
+                     "of a run; its regtrace.log may say why, `regtrace recover` finds what a "
+                     "killed writer left",
+                     run->dir);
+    return -ENOENT;
+}
+
 /* While processes begin to record, files are created and renamed (claim.h), and readdir() may show
  * a renamed file once, twice or not at all. So this lists until two lists in a row are equal: that
  * list was right at some moment. */
@@ -164,15 +190,7 @@ static int list_files(struct rt_run *run, struct rt_error *e)
         if (same)
             break;
     }
-    if (rc == 0 && run->count == 0) {
-        rt_error_set(e,
-                     "%s holds no rank-*.h5: nothing was recorded there, or it is not the folder "
-                     "of a run; its "
-                     "regtrace.log may say why, `regtrace recover` finds what a killed writer left",
-                     run->dir);
-        return -ENOENT;
-    }
-    return rc;
+    return rc == 0 && run->count == 0 ? no_files(run, e) : rc;
 }
 
 static int open_at(struct rt_run *run, const char *path, struct rt_error *e)

@@ -180,6 +180,9 @@ like "$err" 'window 77 in threads.run: there is nothing to split; `regtrace repo
 run 60 "$REGTRACE" split --rank 5 -o none.split threads.run
 is "$status" 1 'a rank that is not there'
 like "$err" 'none of the ranks asked for .-rank. is in threads.run' 'is an error too'
+mkdir -p some-windows/window-00007 some-windows/window-00003
+run 60 "$REGTRACE" report some-windows
+is "$status $err" "1 regtrace report: some-windows holds windows of a run (regtrace split): name one of them, for example some-windows/window-00003" 'a folder that split made'
 run 60 "$REGTRACE" split nowhere
 is "$status" 1 'no such folder'
 like "$err" 'nowhere' 'is named'
