@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A thread that follows an edge for all threads late records how late it was; the thread that made
-# the edge is never late. The program reads the clock around both, which gives the bounds. A thread
-# that began within the window counts its lateness from its own begin.
+# A thread that follows a start for all threads late records how late it was; one that follows a
+# stop late has been in the window up to the stop. The thread that made the edge is never late. The
+# program reads the clock around both, which gives the bounds. A thread that began within the window
+# counts its lateness from its own begin.
 . "$(dirname "$0")/../../lib.sh"
 needs h5py
 
@@ -93,22 +94,26 @@ rate = ns / (int(last["ticks"]) - int(first["ticks"])) if ns > 10**6 else nomina
 mine, others, young = (rows[rows["thread"] == n] for n in range(3))
 print("rows", len(mine), len(others), len(young), len(set(rows["ordinal"])))
 print("firing", *mine["firing"], *others["firing"])
-print("on time", *mine["start_late"], *mine["stop_late"])
-for name, (before, after, asked, followed) in ("start", start), ("stop", stop):
-    late = int(others[0][name + "_late"]) * rate
-    least, most = asked - after, followed - before
-    # The straight line between two readings of the clocks is off by far less than 1 %.
-    print(name, "right" if 0.99 * least <= late <= 1.01 * most else "late %d ns, not %d to %d" % (late, least, most))
+print("on time", *mine["start_late"], *mine["stop_late"], *others["stop_late"])
+before, after, asked, followed = start
+late = int(others[0]["start_late"]) * rate
+least, most = asked - after, followed - before
+# The straight line between two readings of the clocks is off by far less than 1 %.
+print("start", "right" if 0.99 * least <= late <= 1.01 * most else "late %d ns, not %d to %d" % (late, least, most))
+before, after, asked, followed = stop
+end = int(first["monotonic_ns"]) + (int(others[0]["stop_clock"]) - int(first["ticks"])) * rate
+slack = 0.01 * (asked - after)
+print("stop", "right" if before - slack <= end <= after + slack else "%d ns after it" % (end - after))
 late = int(young[0]["start_late"]) * rate
 print("young", "right" if late <= 1.01 * (create[1] - create[0]) else "late %d ns of %d" % (late, create[1] - create[0]))
 END
 )
 is "$verdict" "rows 1 1 1 1
 firing 1 0
-on time 0 0
+on time 0 0 0
 start right
 stop right
-young right" 'the one that made them was on time, the one that followed says how late it was'
+young right" 'the one that made them was on time, and the one that followed late'
 run 60 "$REGTRACE" check "$T/trace"
 is "$status" 0 'the invariants hold' || diag "$out$err"
 done_testing
