@@ -24,12 +24,11 @@ char *image_name_demangle(const char *name)
 }
 
 /* Writes "module::procedure" for a procedure of a Fortran module, as gfortran, flang and ifx name
- * it: __module_MOD_procedure, _QMmodulePprocedure, module_mp_procedure_. Returns false for
- * others. */
-static bool write_fortran(const char *name, char out[256])
+ * it: __module_MOD_procedure, _QMmodulePprocedure, module_mp_procedure_. Returns the procedure in
+ * it, or NULL for other names. */
+static const char *write_fortran(const char *name, char out[256])
 {
     const char *module = name, *between = NULL, *procedure = NULL;
-    int rest;
     if (strncmp(name, "__", 2) == 0 && (between = strstr(name + 2, "_MOD_")) != NULL) {
         module = name + 2;
         procedure = between + 5;
@@ -41,10 +40,10 @@ static bool write_fortran(const char *name, char out[256])
         procedure = between + 4;
     }
     if (procedure == NULL || between == module)
-        return false;
-    rest = (int)strlen(procedure) - (module == name);
-    int n = snprintf(out, 256, "%.*s::%.*s", (int)(between - module), module, rest, procedure);
-    return n > 0 && n < 256;
+        return NULL;
+    int length = (int)(between - module), rest = (int)strlen(procedure) - (module == name);
+    int n = snprintf(out, 256, "%.*s::%.*s", length, module, rest, procedure);
+    return n > 0 && n < 256 ? out + length + 2 : NULL;
 }
 
 /* Does the procedure of a module have that name, with or without the module? Fortran ignores
@@ -52,8 +51,9 @@ static bool write_fortran(const char *name, char out[256])
 static bool matches_fortran(const char *name, const char *wanted)
 {
     char plain[256];
-    return write_fortran(name, plain) &&
-           (strcasecmp(plain, wanted) == 0 || strcasecmp(strstr(plain, "::") + 2, wanted) == 0);
+    const char *procedure = write_fortran(name, plain);
+    return procedure != NULL &&
+           (strcasecmp(plain, wanted) == 0 || strcasecmp(procedure, wanted) == 0);
 }
 
 /* Returns the length of "operator" and what belongs to it, before the parameters: operator(),
@@ -308,9 +308,11 @@ bool image_name_matches(const struct image_symbol *s, const char *wanted)
     size_t n = clone_of(s->name);
     if (n == 0)
         return false;
-    if (is_name(s->name, n, wanted) || matches_fortran(s->name, wanted))
+    if (is_name(s->name, n, wanted))
         return true;
-    if (strncmp(s->name, "_Z", 2) != 0 || !may_match(s->name, wanted))
+    if (strncmp(s->name, "_Z", 2) != 0)
+        return matches_fortran(s->name, wanted);
+    if (!may_match(s->name, wanted))
         return false;
     char *proper = strndup(s->name, n);
     bool yes = proper != NULL && matches_plain(proper, wanted);
@@ -336,13 +338,11 @@ void image_name_nearest(const struct image *m, bool labels, struct near_names *n
         if (proper != NULL)
             plain = image_name_demangle(proper);
         char fortran[256];
-        if (plain != NULL && write_fortran(proper, fortran)) {
-            near_names_look(near, fortran);
-        } else if (plain != NULL) {
-            if (strncmp(proper, "_Z", 2) == 0)
-                image_name_strip(plain, strstr(near->wanted, "::") != NULL);
-            near_names_look(near, plain);
-        }
+        bool mangled = plain != NULL && strncmp(proper, "_Z", 2) == 0;
+        if (mangled)
+            image_name_strip(plain, strstr(near->wanted, "::") != NULL);
+        if (plain != NULL)
+            near_names_look(near, !mangled && write_fortran(proper, fortran) ? fortran : plain);
         free(plain);
         free(proper);
     }
@@ -365,16 +365,18 @@ static bool plain_fits(const regex_t *regex, const char *mangled)
 static bool fortran_fits(const regex_t *regex, const char *name)
 {
     char plain[256];
-    return write_fortran(name, plain) && (regexec(regex, plain, 0, NULL, 0) == 0 ||
-                                          regexec(regex, strstr(plain, "::") + 2, 0, NULL, 0) == 0);
+    const char *procedure = write_fortran(name, plain);
+    return procedure != NULL &&
+           (regexec(regex, plain, 0, NULL, 0) == 0 || regexec(regex, procedure, 0, NULL, 0) == 0);
 }
 
 static bool proper_fits(const regex_t *regex, const char *name, size_t n)
 {
     char *proper = strndup(name, n);
-    bool yes = proper != NULL && (regexec(regex, proper, 0, NULL, 0) == 0 ||
-                                  (strncmp(proper, "_Z", 2) == 0 && plain_fits(regex, proper)) ||
-                                  fortran_fits(regex, proper));
+    bool yes =
+        proper != NULL &&
+        (regexec(regex, proper, 0, NULL, 0) == 0 ||
+         (strncmp(proper, "_Z", 2) == 0 ? plain_fits(regex, proper) : fortran_fits(regex, proper)));
     free(proper);
     return yes;
 }
