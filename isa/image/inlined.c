@@ -5,15 +5,14 @@
 
 #include "base/identity.h"
 #include "base/name.h"
+#include "base/toolkit/debug_file.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Bytes of debug information to search: every rank of a node waits for the answer, and reading more
  * than this takes too long. */
@@ -185,17 +184,6 @@ static void walk(struct inlined_search *s, Dwarf_Die *parent)
     }
 }
 
-/* Does something that is no file, such as a FIFO, have this name? Opening it may wait. */
-static bool is_special(const char *folder, const char *middle, const char *name)
-{
-    char path[3 * PATH_MAX];
-    struct stat st;
-    bool absolute = name[0] == '/', own = middle[0] == '/';
-    (void)snprintf(path, sizeof path, "%s%s%s%s%s", absolute || own ? "" : folder,
-                   absolute || own ? "" : "/", absolute ? "" : middle, absolute ? "" : "/", name);
-    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
 static const char *text_of(Dwarf_Die *unit, unsigned name)
 {
     Dwarf_Attribute a;
@@ -215,8 +203,11 @@ static bool has_special_dwo(Dwfl_Module *module, Dwarf_Die *unit)
     (void)dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &image, &debug);
     image = debug != NULL ? debug : image != NULL ? image : "";
     (void)snprintf(folder, sizeof folder, "%.*s", (int)(identity_base_name(image) - image), image);
-    return is_special(folder, ".", name) ||
-           (compiled != NULL && is_special(folder, compiled, name));
+    if (name[0] == '/')
+        return debug_file_is_special("", "", 0, "", name);
+    return debug_file_is_special("", folder, (int)strlen(folder), "", name) ||
+           (compiled != NULL && debug_file_is_special(compiled[0] == '/' ? "" : folder, compiled,
+                                                      (int)strlen(compiled), "/", name));
 }
 
 /* Calls visit() for the units of a module, until `most` bytes of debug information have been seen.
