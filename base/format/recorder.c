@@ -237,25 +237,30 @@ RT_COLD void recorder_set_latest(struct recorder_thread *t, uint64_t clock)
 
 /* --- slow paths ------------------------------------------------------------------------------- */
 
-RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
-                                uint64_t b, uint64_t *clock)
+/* Gets room and records. Sets *clock in any case; returns false if it dropped the record. */
+RT_COLD static bool emit(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
+                         const uint64_t *more, unsigned n_more, bool control, uint64_t *clock)
 {
     *clock = recorder_clock(t);
     if (!can_record(t))
         return false;
     int keep = errno;
     uint64_t mask = sys_block_signals();
-    bool ok = make_room(t, 1, false, mask);
-    if (!ok)
-        recorder_count_drop(t);
-    else if (t->latest != 0)
-        *clock = fill_long(t, code_flags, a, b, NULL, 0);
+    bool ok = make_room(t, 1 + n_more, control, mask);
+    if (ok)
+        *clock = fill_long(t, code_flags, a, b, more, n_more);
     else
-        *clock = recorder_emit(t, code_flags, a, b);
+        recorder_count_drop(t);
     hide_room(t);
     sys_restore_signals(mask);
     errno = keep;
     return ok;
+}
+
+RT_COLD bool recorder_emit_slow(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
+                                uint64_t b, uint64_t *clock)
+{
+    return emit(t, code_flags, a, b, NULL, 0, false, clock);
 }
 
 RT_COLD void recorder_make_room(struct recorder_thread *t)
@@ -290,19 +295,8 @@ void recorder_emit_blocked(struct recorder_thread *t, uint32_t code_flags, uint6
 RT_COLD uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a,
                                     uint64_t b, const uint64_t *more, unsigned n_more)
 {
-    uint64_t clock = clock_ticks();
-    if (!can_record(t))
-        return clock;
-    int keep = errno;
-    uint64_t mask = sys_block_signals();
-    if (!make_room(t, 1 + n_more, true, mask)) {
-        recorder_count_drop(t);
-    } else {
-        clock = fill_long(t, code_flags, a, b, more, n_more);
-    }
-    hide_room(t);
-    sys_restore_signals(mask);
-    errno = keep;
+    uint64_t clock;
+    (void)emit(t, code_flags, a, b, more, n_more, true, &clock);
     return clock;
 }
 
