@@ -182,6 +182,8 @@ enum pmu_trap pmu_step_over_int3(struct pmu_thread *t, void *context);
 /* For a SIGTRAP that is not from stepping: returns whether the program gets it now. Otherwise the
  * program gets it when it unblocks SIGTRAP. */
 bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info);
+/* The program blocks or unblocks SIGTRAP without a system call: at both ends of its handler. */
+void pmu_step_block(struct pmu_thread *t, bool blocked);
 
 /* --- names ------------------------------------------------------------------------------------ */
 /* Names of events are the kernel's generic ones, rHEX, and those of PAPI (PAPI_L1_DCM) and libpfm4

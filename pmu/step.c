@@ -155,10 +155,7 @@ static void emulate_mask(struct pmu_step *s, ucontext_t *uc)
     skip(uc, 2);
     step_set_reg(uc, REG_RCX, step_reg(uc, REG_RIP));
     step_set_reg(uc, REG_R11, step_reg(uc, REG_EFL) & ~(uint64_t)(STEP_TRAP_FLAG | RESUME_FLAG));
-    if (s->withheld && !s->blocked) {
-        s->withheld = false;
-        (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
-    }
+    step_send_withheld(s);
 }
 
 /* Returns false if the stack is not accessible: the instruction then faults by itself. */
@@ -446,14 +443,6 @@ enum pmu_trap pmu_step_over_int3(struct pmu_thread *t, void *context)
     t->step.handling = false;
     t->step.count += t->step.counts;
     return look(&t->step, context);
-}
-
-bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info)
-{
-    if (!t->step.blocked || info->si_code > 0)
-        return true;
-    t->step.withheld = true;
-    return false;
 }
 
 struct pmu_inside pmu_step_settle(struct pmu_thread *t, void *context)

@@ -44,6 +44,9 @@ struct step_instruction step_decode(struct pmu_step *s, uintptr_t ip);
 bool step_new_ss(struct pmu_step *s, const ucontext_t *uc, struct step_instruction *i,
                  uint16_t *selector);
 
+/* Sends the SIGTRAP that waits for the program, unless the program blocks it. In step_flag.c. */
+void step_send_withheld(struct pmu_step *s);
+
 /* Returns the target of the jump at ip. The bytes at ip must be readable. */
 uintptr_t step_jump_target(uintptr_t ip);
 

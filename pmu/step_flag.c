@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sets and clears the trap flag of the calling thread. */
+ * Sets and clears the trap flag of the calling thread. Withholds SIGTRAPs that the program blocks,
+ * since SIGTRAP itself must stay unblocked. */
 #include "pmu/backend.h"
 #include "pmu/step_decode.h"
 
@@ -64,4 +65,26 @@ void pmu_program_end(struct pmu_thread *t, struct pmu_inside inside)
     t->step.handling = inside.handling;
     if (inside.on)
         pmu_go(t);
+}
+
+bool pmu_step_lets_through(struct pmu_thread *t, const siginfo_t *info)
+{
+    if (!t->step.blocked || info->si_code > 0)
+        return true;
+    t->step.withheld = true;
+    return false;
+}
+
+void step_send_withheld(struct pmu_step *s)
+{
+    if (!s->withheld || s->blocked)
+        return;
+    s->withheld = false;
+    (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
+}
+
+void pmu_step_block(struct pmu_thread *t, bool blocked)
+{
+    t->step.blocked = blocked;
+    step_send_withheld(&t->step);
 }

@@ -48,6 +48,9 @@ enum pmu_trap pmu_step_at_place(UNUSED struct pmu_thread *t, UNUSED void *contex
 {
     return PMU_TRAP_DONE;
 }
+void pmu_step_block(UNUSED struct pmu_thread *t, UNUSED bool blocked)
+{
+}
 enum pmu_trap pmu_step_over_int3(UNUSED struct pmu_thread *t, UNUSED void *context)
 {
     return PMU_TRAP_DONE;

@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 
 /* The linker makes these: the bounds of the section of RECORDER_ENTRY. */
@@ -246,12 +245,9 @@ static void hand_on(struct pmu_thread *c, int signo, siginfo_t *info, void *cont
     if (c->step.blocked && info->si_code > 0) {
         signals_default_action(signo, info, context);
     } else if (pmu_step_lets_through(c, info)) {
-        c->step.blocked = !code_is_patched; /* otherwise signals_hidden says so */
+        pmu_step_block(c, !code_is_patched); /* otherwise signals_hidden says so */
         probes_hand_on(signo, info, context);
-        c->step.blocked = false;
-        if (c->step.withheld) /* one that was sent meanwhile comes now */
-            (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
-        c->step.withheld = false;
+        pmu_step_block(c, false);
     }
 }
 
