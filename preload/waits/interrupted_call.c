@@ -149,7 +149,8 @@ static bool sets_r8(const uint8_t *p)
 }
 
 /* Returns the number that the instructions at p put into %rax, or -1: mov $number, %eax; mov
- * $number, %rax; push $number, pop %rax; xor %eax, %eax, mov $number, %al. */
+ * $number, %rax; push $number, pop %rax; xor %eax, %eax, and mov $number, %al after it or
+ * nothing. */
 static long number_set_by(const uint8_t *p, const uint8_t *end)
 {
     if (end - p >= 5 && p[0] == 0xb8 && p[2] <= 1 && p[3] == 0 && p[4] == 0 && !sets_r8(p))
@@ -159,10 +160,10 @@ static long number_set_by(const uint8_t *p, const uint8_t *end)
         return p[2] | p[3] << 8;
     if (end - p >= 3 && p[0] == 0x6a && p[2] == 0x58)
         return (int8_t)p[1];
-    if (end - p >= 4 && (p[0] == 0x31 || p[0] == 0x33) && p[1] == 0xc0 && p[2] == 0xb0 &&
-        !sets_r8(p))
-        return p[3];
-    return -1;
+    bool clears = (p[0] == 0x31 || p[0] == 0x33) && p[1] == 0xc0 && !sets_r8(p);
+    if (clears && end - p == 2)
+        return 0;
+    return clears && end - p >= 4 && p[2] == 0xb0 ? p[3] : -1;
 }
 
 /* Returns the number that the code sets shortly before the syscall instruction at `at`, or -1. */
@@ -176,10 +177,8 @@ static long number_in_code(uintptr_t at)
         code = copy;
     }
     const uint8_t *end = code + sizeof copy;
-    if ((end[-2] == 0x31 || end[-2] == 0x33) && end[-1] == 0xc0 && !sets_r8(end - 2))
-        return 0;
     long number = -1;
-    for (const uint8_t *p = end - 3; p > code && number < 0; p--)
+    for (const uint8_t *p = end - 2; p > code && number < 0; p--)
         number = number_set_by(p, end);
     return number;
 }

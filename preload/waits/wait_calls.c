@@ -208,6 +208,15 @@ static void note_raw(long number, long first, const void *stack)
         result;                                                                                    \
     })
 
+/* Returns what syscall() returns for a result of the kernel, and sets errno. */
+static long returned(long rc)
+{
+    if (rc >= 0)
+        return rc;
+    errno = (int)-rc;
+    return -1;
+}
+
 /* syscall() for nanosleep and clock_nanosleep. As in libc's syscall(), they are no cancellation
  * points. */
 static long sleep_raw(long number, ...)
@@ -226,10 +235,7 @@ static long sleep_raw(long number, ...)
         rc = CALL(SYS_clock_nanosleep, a, b, c, to);
     if (rc == -EINTR && to == (long)&left)
         *rest = left;
-    if (rc >= 0)
-        return rc;
-    errno = (int)-rc;
-    return -1;
+    return returned(rc);
 }
 
 /* syscall() for rt_sigtimedwait: does not wait for our signal. */
@@ -251,10 +257,7 @@ static long sigtimedwait_raw(long number, ...)
     if (timeout != 0)
         waits_note(SYS_rt_sigtimedwait, (long)set);
     long rc = CALL(SYS_rt_sigtimedwait, set, info, timeout, bytes);
-    if (rc >= 0)
-        return rc;
-    errno = (int)-rc;
-    return -1;
+    return returned(rc);
 }
 
 /* Returns the function to which our syscall() jumps with its arguments unchanged: one of those
