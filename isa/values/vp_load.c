@@ -2,9 +2,11 @@
  * Finds a value profiling plug-in by name, loads it and queries it. Everything but the search runs
  * in the child (vp_apart.c). */
 #include "base/identity.h"
+#include "base/nearest.h"
 #include "base/sys.h"
 #include "isa/values/vp.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -21,6 +23,24 @@ static bool try_file(char path[PATH_MAX], const char *folder, const char *more, 
             return true;
     }
     return false;
+}
+
+/* Looks at the names of the plug-ins that a folder has. */
+static void look_at_names(struct near_names *near, const char *folder, const char *more)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%s", folder, more);
+    DIR *d = n > 0 && n < PATH_MAX ? opendir(path) : NULL;
+    for (const struct dirent *f; d != NULL && (f = readdir(d)) != NULL;) {
+        size_t length = strlen(f->d_name);
+        if (length <= 3 || strcmp(f->d_name + length - 3, ".so") != 0)
+            continue;
+        char name[sizeof f->d_name];
+        (void)snprintf(name, sizeof name, "%.*s", (int)(length - 3), f->d_name);
+        near_names_look(near, name);
+    }
+    if (d != NULL)
+        (void)closedir(d);
 }
 
 /* Finds the file of a plug-in. A name with a slash is a path. Another name means a plug-in that
@@ -42,8 +62,16 @@ static int find(const char *name, char path[PATH_MAX], struct rt_error *e)
                             try_file(path, VP_FOLDER, "", name) ||
                             (slash != NULL && try_file(path, here, "/../../lib/regtrace", name))))
         return 0;
-    rt_error_set(e, "there is no plug-in of the name %s in %s; a path to a file has a slash",
-                 name[0] != '\0' ? name : "''", VP_FOLDER);
+    struct near_names near = {.wanted = name};
+    char nearest[sizeof near.best] = "";
+    if (slash != NULL)
+        look_at_names(&near, here, "/.libs");
+    look_at_names(&near, VP_FOLDER, "");
+    if (slash != NULL)
+        look_at_names(&near, here, "/../../lib/regtrace");
+    near_names_text(&near, nearest, sizeof nearest);
+    rt_error_set(e, "there is no plug-in of the name %s in %s%s; a path to a file has a slash",
+                 name[0] != '\0' ? name : "''", VP_FOLDER, nearest);
     return -ENOENT;
 }
 

@@ -56,6 +56,8 @@ for name in nosuch here here.so '' ../isa; do
 done
 vp --name nosuch
 like "$err" "there is no plug-in of the name nosuch in /.*; a path to a file has a slash" "which says where it was looked for"
+vp --name vp-adr
+like "$err" "there is no plug-in of the name vp-adr in /.*; nearest are vp-addr, vp-args, vp-classic; " "a misspelt name: the nearest are named"
 echo text >text.so
 vp --check ./text.so
 like "$status $err" "^1 .*text.so: it cannot be loaded: .*(invalid ELF header|file too short)" "a file that is no library"
