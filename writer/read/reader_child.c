@@ -123,6 +123,17 @@ static int open_file(struct child *c)
     return c->file < 0 ? damaged(c, "HDF5 cannot open it") : 0;
 }
 
+/* Names the command that wrote a file of regtrace that is no rank file; NULL for a rank file. */
+static const char *other_kind(hid_t f)
+{
+    if (H5Aexists(f, "rank") > 0)
+        return NULL;
+    return H5Aexists(f, "plugin") > 0 ? "the profile that `regtrace values -output`"
+           : H5Lexists(f, "accesses", H5P_DEFAULT) > 0 ? "the accesses that `regtrace skel replay`"
+           : H5Lexists(f, "channels", H5P_DEFAULT) > 0 ? "the channels that `regtrace emulate`"
+                                                       : NULL;
+}
+
 static int read_info(struct child *c, struct reader_info *i)
 {
     hid_t f = c->file;
@@ -135,11 +146,11 @@ static int read_info(struct child *c, struct reader_info *i)
             c, -EPROTO,
             "%s has schema version %u, this regtrace reads up to %u: use the newer regtrace",
             c->path, i->schema_version, RT_SCHEMA_VERSION);
-    if (H5Aexists(f, "plugin") > 0 && H5Aexists(f, "rank") <= 0)
+    const char *other = other_kind(f);
+    if (other != NULL)
         return failed(c, -EPROTO,
-                      "%s is a profile that `regtrace values -output` wrote: h5py and pandas read "
-                      "it, regtrace reads runs",
-                      c->path);
+                      "%s has %s wrote: h5py and pandas read it; give regtrace the run's folder",
+                      c->path, other);
     int bad =
         schema_get_number(f, "rank", H5T_NATIVE_INT32, &i->rank) |
         schema_get_number(f, "size", H5T_NATIVE_INT32, &i->size) |

@@ -29,6 +29,8 @@ for mpi in $(mpis); do
     run 60 "$PYTHON" "$here/emulate_oracle.py" "$mpi" "$mpi.observed.h5" "told.$mpi"
     is "$status" 0 "$mpi: every change is right so too" || diag "$out$err"
     is "$(attribute "$mpi.observed.h5" / cpu) $(attribute "$mpi.observed.h5" / policy)" 'observed lint' "$mpi: the file says how it was made"
+    run 60 "$REGTRACE" report "$mpi.observed.h5"
+    like "$status $err" '^1 .*observed.h5 has the channels that .regtrace emulate. wrote: .*give regtrace the run.s folder' "$mpi: the file of channels is no run"
     last=$mpi
 done
 [ $ran = 1 ] || skip_all 'no MPI with a compiler'

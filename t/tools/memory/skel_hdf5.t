@@ -16,6 +16,8 @@ hdf5() { run 100 "$REGTRACE" skel replay -format hdf5 "$@"; }
 hdf5 -jobs 3 -o a.h5 run
 is "$status $err" "0 " "a file is made"
 like "$out" '^a.h5: 1[0-9]{6} accesses, 300 segments of 5 recordings$' "and said what is in it"
+run 60 "$REGTRACE" report a.h5
+like "$status $err" '^1 .*a.h5 has the accesses that .regtrace skel replay. wrote: .*give regtrace the run.s folder' "which is no run"
 hdf5 -jobs 1 -compress 0 -o plain.h5 run
 is "$status" 0 "not compressed"
 hdf5 -compress 9 -o small.h5 run

@@ -198,7 +198,7 @@ END
     done
     run 60 "$REGTRACE" values merged.h5
     is "$status" 1 'such a file is no run'
-    like "$err" 'merged.h5 is a profile that .regtrace values -output. wrote' 'which is reported'
+    like "$err" 'merged.h5 has the profile that .regtrace values -output. wrote' 'which is reported'
     run 60 "$REGTRACE" values plain ./plain/rank-00000.h5
     is "$status" 1 'a run that is named twice'
     like "$err" 'is named twice, and would count twice' 'is not counted twice'
