@@ -15,7 +15,8 @@ typedef _Atomic uint32_t spin_lock;
 static inline void spin_take(spin_lock *lock)
 {
     while (atomic_exchange_explicit(lock, 1, memory_order_acquire) != 0)
-        sys_relax();
+        while (atomic_load_explicit(lock, memory_order_relaxed) != 0)
+            sys_relax();
 }
 
 static inline void spin_give(spin_lock *lock)

@@ -80,7 +80,7 @@ int sys_thread_timer(int clock, int signo, int code, uint32_t kernel_tid, int *i
 
 /* Call it in a spin loop: relaxes the processor, and lets other threads run on a crowded
  * machine. */
-void sys_relax(void);
+SYS_GENERAL_ONLY void sys_relax(void);
 
 /* Writes all bytes, across EINTR and short writes. Returns 0 or -errno. */
 int sys_write_all(int fd, const void *data, size_t n);

@@ -44,14 +44,14 @@ static bool fire_if_due(struct thread_state *thread, const struct ctl_alarm *ala
     struct shared_state *shared = state_shared(thread);
     bool shares = chain_fires_shared(thread, alarm->chain);
     if (shares) {
-        lock_take(&shared->lock);
+        spin_take(&shared->lock);
         thread_adopt(thread, moment->icount);
     }
     bool due = is_due(thread, alarm);
     if (due)
         chain_fire(thread, alarm->chain, moment, false);
     if (shares)
-        lock_drop(&shared->lock);
+        spin_give(&shared->lock);
     return due;
 }
 
@@ -88,7 +88,7 @@ void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned coun
 {
     struct thread_state *thread = state_of(head);
     struct shared_state *shared = state_shared(thread);
-    uint64_t mask = signals_block();
+    uint64_t mask = sys_block_signals();
     if (moment == NULL)
         moment = &unknown_moment;
     thread->execution++;
@@ -106,7 +106,7 @@ void ctl_hit_slow(struct ctl_thread *head, const uint16_t *alarms, unsigned coun
             judge(thread, alarm_at(shared, alarms[i]), moment, i < 64 && (claimed >> i & 1));
     }
     thread_settle(thread, moment);
-    signals_restore(mask);
+    sys_restore_signals(mask);
 }
 
 /* Returns which of the alarms are armed, at one instant between handlers. */
@@ -166,13 +166,13 @@ void ctl_sync(struct ctl_thread *head, const struct ctl_moment *moment)
     if (__atomic_load_n(&head->shared->epoch, __ATOMIC_ACQUIRE) ==
         __atomic_load_n(&head->epoch, __ATOMIC_RELAXED))
         return;
-    uint64_t mask = signals_block();
+    uint64_t mask = sys_block_signals();
     if (moment == NULL)
         moment = &unknown_moment;
     thread->execution++;
     thread_catch_up(thread, moment->icount);
     thread_settle(thread, moment);
-    signals_restore(mask);
+    sys_restore_signals(mask);
 }
 
 static bool is_in_force(const struct thread_state *thread, const struct ctl_alarm *alarm,
@@ -191,7 +191,7 @@ void ctl_expire(struct ctl_thread *head, uint16_t index, uint32_t generation,
     struct thread_state *thread = state_of(head);
     struct shared_state *shared = state_shared(thread);
     const struct ctl_alarm *alarm = alarm_at(shared, index);
-    uint64_t mask = signals_block();
+    uint64_t mask = sys_block_signals();
     if (moment == NULL)
         moment = &unknown_moment;
     thread->execution++;
@@ -199,16 +199,16 @@ void ctl_expire(struct ctl_thread *head, uint16_t index, uint32_t generation,
     if (is_in_force(thread, alarm, generation)) {
         bool shares = chain_fires_shared(thread, alarm->chain);
         if (shares) {
-            lock_take(&shared->lock);
+            spin_take(&shared->lock);
             thread_adopt(thread, moment->icount);
         }
         if (is_in_force(thread, alarm, generation))
             chain_fire(thread, alarm->chain, moment, false);
         if (shares)
-            lock_drop(&shared->lock);
+            spin_give(&shared->lock);
     }
     thread_settle(thread, moment);
-    signals_restore(mask);
+    sys_restore_signals(mask);
 }
 
 /* Returns the global icount that this thread counts towards in the chain, or NULL. */
@@ -228,14 +228,14 @@ static uint64_t advance_chain(struct thread_state *thread, unsigned chain, int64
             __atomic_sub_fetch(global_counter(shared, alarm->index), amount, __ATOMIC_RELAXED);
         if (left > 0 && left < CTL_LEFT_LIVE)
             return (uint64_t)left;
-        lock_take(&shared->lock);
+        spin_take(&shared->lock);
         thread_adopt(thread, moment->icount);
         /* Our share is in the overshoot, whichever thread fires. A parked counter was taken before
          * we came: try what is armed now. */
         if (left <= 0 && global_icount(thread, chain) == alarm &&
             __atomic_load_n(global_counter(shared, alarm->index), __ATOMIC_RELAXED) <= 0)
             chain_fire(thread, chain, moment, false);
-        lock_drop(&shared->lock);
+        spin_give(&shared->lock);
         if (left <= 0)
             return 0;
     }
@@ -249,7 +249,7 @@ uint64_t ctl_advance(struct ctl_thread *head, uint16_t index, uint64_t instructi
     struct shared_state *shared = state_shared(thread);
     const struct ctl_alarm *alarm = alarm_at(shared, index);
     uint64_t left = 0;
-    uint64_t mask = signals_block();
+    uint64_t mask = sys_block_signals();
     if (moment == NULL)
         moment = &unknown_moment;
     if (instructions > (uint64_t)CTL_LEFT_LIVE / 4)
@@ -259,7 +259,7 @@ uint64_t ctl_advance(struct ctl_thread *head, uint16_t index, uint64_t instructi
     if (alarm->type == CTL_ICOUNT && alarm->global)
         left = advance_chain(thread, alarm->chain, (int64_t)instructions, moment);
     thread_settle(thread, moment);
-    signals_restore(mask);
+    sys_restore_signals(mask);
     return left;
 }
 
@@ -333,8 +333,8 @@ void ctl_chains_armed(struct ctl_shared *head, _Atomic uint32_t *count)
 {
     struct shared_state *shared = shared_of(head);
     uint32_t armed = 0;
-    uint64_t mask = signals_block();
-    lock_take(&shared->lock);
+    uint64_t mask = sys_block_signals();
+    spin_take(&shared->lock);
     for (unsigned c = 0; c < shared->config->chain_count; c++) {
         const struct thread_state *thread = shared->threads;
         while (thread != NULL && !armed_in(thread, c))
@@ -342,8 +342,8 @@ void ctl_chains_armed(struct ctl_shared *head, _Atomic uint32_t *count)
         armed += thread != NULL;
     }
     atomic_store_explicit(count, armed, memory_order_relaxed);
-    lock_drop(&shared->lock);
-    signals_restore(mask);
+    spin_give(&shared->lock);
+    sys_restore_signals(mask);
 }
 
 uint32_t ctl_thread_tid(const struct ctl_thread *head)

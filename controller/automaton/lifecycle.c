@@ -171,7 +171,7 @@ struct ctl_thread *ctl_thread_init(struct ctl_shared *head, void *memory, uint32
     struct shared_state *shared = shared_of(head);
     struct thread_state *thread = memory;
     const struct ctl_config *config = shared->config;
-    uint64_t mask = signals_block();
+    uint64_t mask = sys_block_signals();
     if (moment == NULL)
         moment = &unknown;
     clear(memory, ctl_thread_size(config));
@@ -184,17 +184,17 @@ struct ctl_thread *ctl_thread_init(struct ctl_shared *head, void *memory, uint32
         (void *)((char *)memory + aligned(ctl_left_offset((uint16_t)config->alarm_count)));
     for (unsigned i = 0; i < config->alarm_count; i++)
         __atomic_store_n(&thread->left[i], CTL_LEFT_PARKED, __ATOMIC_RELAXED);
-    lock_take(&shared->lock);
+    spin_take(&shared->lock);
     thread->next = shared->threads;
     shared->threads = thread;
     __atomic_store_n(&thread->head.epoch, __atomic_load_n(&head->epoch, __ATOMIC_RELAXED),
                      __ATOMIC_RELAXED);
     thread_place_all(thread, moment->icount);
-    lock_drop(&shared->lock);
+    spin_give(&shared->lock);
     if (config->default_start && !ctl_is_helper(tid))
         fire_default_start(thread, moment);
     thread_settle(thread, moment);
-    signals_restore(mask);
+    sys_restore_signals(mask);
     return &thread->head;
 }
 
@@ -211,8 +211,8 @@ void ctl_thread_exit(struct ctl_thread *head)
 {
     struct thread_state *thread = state_of(head);
     struct shared_state *shared = state_shared(thread);
-    uint64_t mask = signals_block();
-    lock_take(&shared->lock);
+    uint64_t mask = sys_block_signals();
+    spin_take(&shared->lock);
     for (struct thread_state **at = &shared->threads; *at != NULL; at = &(*at)->next) {
         if (*at == thread) {
             *at = thread->next;
@@ -224,22 +224,22 @@ void ctl_thread_exit(struct ctl_thread *head)
         if (progress > shared->reached[i])
             shared->reached[i] = progress;
     }
-    lock_drop(&shared->lock);
-    signals_restore(mask);
+    spin_give(&shared->lock);
+    sys_restore_signals(mask);
 }
 
 /* ---- Fork ---- */
 
 void ctl_fork_prepare(struct ctl_shared *head, uint64_t *saved_mask)
 {
-    *saved_mask = signals_block();
-    lock_take(&shared_of(head)->lock);
+    *saved_mask = sys_block_signals();
+    spin_take(&shared_of(head)->lock);
 }
 
 void ctl_fork_parent(struct ctl_shared *head, const uint64_t *saved_mask)
 {
-    lock_drop(&shared_of(head)->lock);
-    signals_restore(*saved_mask);
+    spin_give(&shared_of(head)->lock);
+    sys_restore_signals(*saved_mask);
 }
 
 void ctl_fork_child(struct ctl_shared *head, struct ctl_thread *thread_head,
@@ -251,7 +251,7 @@ void ctl_fork_child(struct ctl_shared *head, struct ctl_thread *thread_head,
     if (moment == NULL)
         moment = &unknown;
     shared->threads = thread;
-    lock_drop(&shared->lock);
+    spin_give(&shared->lock);
     if (thread != NULL) {
         thread->next = NULL;
         /* Timers and counters remain with the parent. */
@@ -266,13 +266,13 @@ void ctl_fork_child(struct ctl_shared *head, struct ctl_thread *thread_head,
         }
         thread_settle(thread, moment);
     }
-    signals_restore(*saved_mask);
+    sys_restore_signals(*saved_mask);
 }
 
 void ctl_after_fork(struct ctl_shared *head, struct ctl_thread *thread,
                     const struct ctl_moment *moment)
 {
-    uint64_t mask = signals_block();
+    uint64_t mask = sys_block_signals();
     ctl_fork_child(head, thread, &mask, moment);
 }
 
@@ -299,8 +299,8 @@ static uint64_t best_progress(const struct shared_state *shared, const struct ct
 void ctl_never_fired(struct ctl_shared *head, ctl_unfired_function *callback, void *context)
 {
     struct shared_state *shared = shared_of(head);
-    uint64_t mask = signals_block();
-    lock_take(&shared->lock);
+    uint64_t mask = sys_block_signals();
+    spin_take(&shared->lock);
     for (unsigned i = 0; i < shared->config->alarm_count; i++) {
         const struct ctl_alarm *alarm = alarm_at(shared, i);
         if (__atomic_load_n(&shared->fired[i], __ATOMIC_RELAXED) != 0)
@@ -315,6 +315,6 @@ void ctl_never_fired(struct ctl_shared *head, ctl_unfired_function *callback, vo
             why = CTL_COUNT_SHORT;
         callback(context, alarm, why, reached);
     }
-    lock_drop(&shared->lock);
-    signals_restore(mask);
+    spin_give(&shared->lock);
+    sys_restore_signals(mask);
 }

@@ -16,6 +16,7 @@
 #ifndef REGTRACE_CONTROLLER_AUTOMATON_STATE_H
 #define REGTRACE_CONTROLLER_AUTOMATON_STATE_H
 
+#include "base/spin.h"
 #include "controller/language/language.h"
 
 /* Places of a chain other than an alarm. */
@@ -50,7 +51,7 @@ struct shared_state {
     struct ctl_shared head;
     /* All threads read the epoch at each hit: no other data shares its cache line. */
     char head_padding[CTL_ALIGNMENT - sizeof(struct ctl_shared)];
-    uint32_t lock;
+    spin_lock lock;
     const struct ctl_config *config;
     struct ctl_callbacks callbacks;
     void *context;
@@ -108,14 +109,6 @@ static inline struct shared_state *state_shared(const struct thread_state *threa
 {
     return (struct shared_state *)(void *)thread->head.shared;
 }
-
-/* ---- lock.c ---- */
-/* Blocks all signals of this thread and returns the mask to restore. Uses raw system calls;
- * preserves errno. */
-uint64_t signals_block(void);
-void signals_restore(uint64_t mask);
-void lock_take(uint32_t *lock);
-void lock_drop(uint32_t *lock);
 
 /* ---- transition.c: call all with signals blocked ---- */
 

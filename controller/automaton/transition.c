@@ -182,9 +182,9 @@ void thread_catch_up(struct thread_state *thread, uint64_t icount)
     if (__atomic_load_n(&shared->head.epoch, __ATOMIC_ACQUIRE) ==
         __atomic_load_n(&thread->head.epoch, __ATOMIC_RELAXED))
         return;
-    lock_take(&shared->lock);
+    spin_take(&shared->lock);
     thread_adopt(thread, icount);
-    lock_drop(&shared->lock);
+    spin_give(&shared->lock);
 }
 
 /* ---- Firing ---- */
@@ -354,13 +354,13 @@ static void settle_due(struct thread_state *thread, unsigned chain, const struct
     struct shared_state *shared = state_shared(thread);
     bool shares = chain_fires_shared(thread, chain);
     if (shares) {
-        lock_take(&shared->lock);
+        spin_take(&shared->lock);
         thread_adopt(thread, moment->icount);
     }
     if (chain_is_due(thread, chain, moment))
         chain_fire(thread, chain, moment, chain_is_late(&thread->chains[chain], moment));
     if (shares)
-        lock_drop(&shared->lock);
+        spin_give(&shared->lock);
     chain_mark_dirty(thread, chain);
 }
 
@@ -410,10 +410,10 @@ static void settle_cut(struct thread_state *thread, unsigned chain, const struct
     const struct ctl_alarm *alarm = chain_alarm(thread, chain);
     __atomic_fetch_add(&shared->backlogs_cut, 1, __ATOMIC_RELAXED);
     if (alarm->global) {
-        lock_take(&shared->lock);
+        spin_take(&shared->lock);
         if (__atomic_load_n(global_counter(shared, alarm->index), __ATOMIC_RELAXED) <= 0)
             global_arm(shared, alarm, 0);
-        lock_drop(&shared->lock);
+        spin_give(&shared->lock);
         return;
     }
     state->base = moment->icount;
