@@ -308,6 +308,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     process.links_mpi = process_links_mpi();
     decide_folder();
     longjmp_resolve();
+    saved_masks_resolve();
     process_install_mpi_hooks();
     counting_steps_begin();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];

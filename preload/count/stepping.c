@@ -45,7 +45,7 @@ void counting_steps_begin(void)
                                             .go_on = probes_go_on,
                                             .is_copy = probes_is_copy,
                                             .hidden = hidden_mask,
-                                            .unblocked = probes_unblocked});
+                                            .unblocked = signals_unblocked});
     pmu_step_entries((uintptr_t)__start_regtrace_entries, (uintptr_t)__stop_regtrace_entries);
 }
 

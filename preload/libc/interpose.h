@@ -56,6 +56,7 @@ void *preload_next(const char *name);
 void absent_functions_hide(void);
 
 void longjmp_resolve(void);
+void saved_masks_resolve(void);
 /* Ends the calls and functions whose frames lie between `here` and `stack`. A jump to another stack
  * (a coroutine's) says nothing about this one. */
 void jump_leaves_frames(uintptr_t here, uintptr_t stack);

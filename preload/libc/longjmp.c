@@ -87,7 +87,7 @@ void jump_leaves_frames(uintptr_t here, uintptr_t stack)
 struct jumping {
     uintptr_t here, stack;
     uintptr_t target; /* where we redirect the jump; 0: nowhere */
-    bool recorded, restores_mask;
+    bool recorded;
 };
 
 static void leave_for(void *p)
@@ -96,8 +96,6 @@ static void leave_for(void *p)
     if (!recorder_self.in_toolkit)
         memory_jumped(j->here, j->stack);
     jump_leaves_frames(j->here, j->stack);
-    if (j->stack > j->here)
-        signals_jumped(j->stack, j->restores_mask);
     if (j->recorded)
         j->target = memory_jumps_on();
 }
@@ -105,6 +103,7 @@ static void leave_for(void *p)
 static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
 {
     uintptr_t words[WORDS];
+    uint64_t clean;
     sigjmp_buf copy; /* the program may use its jmp_buf again */
     struct jumping j = {.here = (uintptr_t)__builtin_frame_address(0)};
     if (process.traced) {
@@ -112,12 +111,16 @@ static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
         j.recorded = memory_is_traced && words[KEPT] != 0 && !recorder_self.in_toolkit &&
                      memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
         j.stack = words[KEPT];
-        j.restores_mask = env->__mask_was_saved != 0;
         run_with_room(NULL, leave_for, &j);
     }
-    if (j.target != 0) {
+    bool masked = process.traced && env->__mask_was_saved != 0 &&
+                  saved_mask_restores(&env->__saved_mask, &clean);
+    if (j.target != 0 || masked) {
         __builtin_memcpy(copy, env, sizeof(jmp_buf));
-        write_target(copy, j.target);
+        if (j.target != 0)
+            write_target(copy, j.target);
+        if (masked)
+            __builtin_memcpy(&copy->__saved_mask, &clean, sizeof clean);
         env = copy;
     }
     jump_function *go = real[which];

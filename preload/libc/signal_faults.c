@@ -12,41 +12,23 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-static _Atomic uint64_t wanted_mask; /* the mask of the program's action */
-
-static uint64_t bits_of(const sigset_t *set)
-{
-    uint64_t bits;
-    memcpy(&bits, set, sizeof bits);
-    return bits;
-}
-
 void signals_fault_action(int signo, struct sigaction *a)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     if (!memory_is_fault(signo))
         return;
-    atomic_store(&wanted_mask, bits_of(&a->sa_mask));
     (void)sigfillset(&a->sa_mask);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         (void)sigdelset(&a->sa_mask, faults[i]);
 }
 
-void signals_fault_shown(int signo, struct sigaction *a)
-{
-    if (!memory_is_fault(signo))
-        return;
-    uint64_t bits = atomic_load(&wanted_mask);
-    (void)sigemptyset(&a->sa_mask);
-    memcpy(&a->sa_mask, &bits, sizeof bits);
-}
-
-void signals_fault_unmask(int signo, int flags, const void *context)
+void signals_fault_unmask(int signo, const void *context)
 {
     const ucontext_t *uc = context;
+    uint64_t mask;
     if (!memory_is_fault(signo))
         return;
-    uint64_t mask = bits_of(&uc->uc_sigmask) | atomic_load(&wanted_mask) |
-                    ((flags & (int)SA_NODEFER) == 0 ? sys_signal_bit(signo) : 0);
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    mask |= signals_handler_mask(signo) & ~signals_kept_bits();
     (void)sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
 }

@@ -24,9 +24,7 @@
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *set,
                 size_t room);
 
-/* Does this set mean all signals? A set of most signals, or of most real-time signals, does. A set
- * of few signals means just those. */
-static bool is_nearly_full(const sigset_t *set)
+bool signals_is_nearly_full(const sigset_t *set)
 {
     uint64_t bits;
     memcpy(&bits, set, sizeof bits);
@@ -78,7 +76,7 @@ const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *n
     if (found == 0)
         return copy;
     if (internal != 0 && (found >> (internal - 1) & 1) != 0 && processes_vfork_depth == 0 &&
-        !is_nearly_full(set)) {
+        !signals_is_nearly_full(set)) {
         signals_give_up_internal(internal);
         found &= ~sys_signal_bit(internal);
     }
@@ -89,16 +87,35 @@ const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *n
     return copy;
 }
 
-static void note_mask(int how, uint64_t named)
+static __thread uint32_t withheld; /* bit n - 1: signal n waits; few bits, for TLS is scarce */
+
+void signals_withhold(int signo)
+{
+    withheld |= (uint32_t)sys_signal_bit(signo);
+}
+
+void signals_unblocked(void)
+{
+    uint32_t sent = withheld & ~(uint32_t)signals_hidden;
+    withheld &= ~sent;
+    for (int n = 1; sent != 0; n++, sent >>= 1)
+        if ((sent & 1) != 0)
+            (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), n, 0, 0, 0);
+}
+
+void signals_hide(uint64_t hidden)
 {
     uint64_t before = signals_hidden;
-    signals_hidden = how == SIG_SETMASK ? named
-                     : how == SIG_BLOCK ? before | named
-                                        : before & ~named;
-    if (RT_UNLIKELY((before & ~signals_hidden) != 0)) {
-        probes_unblocked();
-        memory_unblocked();
-    }
+    signals_hidden = hidden;
+    if (RT_UNLIKELY((before & ~hidden) != 0))
+        signals_unblocked();
+}
+
+static void note_mask(int how, uint64_t named)
+{
+    signals_hide(how == SIG_SETMASK ? named
+                 : how == SIG_BLOCK ? signals_hidden | named
+                                    : signals_hidden & ~named);
 }
 
 static void show_mask(sigset_t *old, uint64_t hidden)
@@ -136,6 +153,14 @@ PRELOAD_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
         if (set != NULL)
             note_mask(how, named);
     }
+    return rc;
+}
+
+PRELOAD_EXPORT int sigpending(sigset_t *set)
+{
+    int rc = NEXT(sigpending)(set);
+    if (rc == 0)
+        show_mask(set, withheld);
     return rc;
 }
 

@@ -62,6 +62,29 @@ void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
 
 /* --- the program's handler -------------------------------------------------------------------- */
 
+/* Shows the handler the mask that it would have without us, and in its context the mask to which it
+ * returns: the kernel's masks lack the signals that must reach us. Returns those that are really
+ * blocked: the handler may have interrupted code of ours. */
+static uint64_t show_masks(int signo, ucontext_t *uc)
+{
+    uint64_t mask, shown, kept = signals_kept_bits();
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    shown = (mask & ~kept) | (signals_hidden & kept);
+    memcpy(&uc->uc_sigmask, &shown, sizeof shown);
+    signals_hidden |= signals_handler_mask(signo) & kept;
+    return mask & kept;
+}
+
+/* The handler returns to the mask in its context, which it may have changed. */
+static void take_mask(ucontext_t *uc, uint64_t blocked)
+{
+    uint64_t mask, kept = signals_kept_bits();
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    signals_hide(mask & kept);
+    mask = (mask & ~kept) | blocked;
+    memcpy(&uc->uc_sigmask, &mask, sizeof mask);
+}
+
 static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
 {
     struct recorder_thread *t = &recorder_self;
@@ -72,10 +95,12 @@ static void run(uintptr_t handler, int signo, siginfo_t *info, void *context)
     struct probe_fault fault = probes_fault_begins(info, context);
     struct memory_handler *memory =
         memory_handler_begins((uintptr_t)__builtin_frame_address(0), info, context);
+    uint64_t blocked = show_masks(signo, context);
     struct pmu_inside inside = counting_program_begin();
     ((void (*)(int, siginfo_t *, void *))handler)(signo, info,
                                                   context); /* NOLINT: a function's address */
     counting_program_end(inside);
+    take_mask(context, blocked);
     memory_handler_ends(memory, context);
     probes_fault_ends(&fault, context);
     if (attached)

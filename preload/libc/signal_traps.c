@@ -45,48 +45,17 @@ struct sigaction signals_trap_action(void)
     return a;
 }
 
-/* Where the run of the program's SIGTRAP handler stands during which signals_hidden has SIGTRAP, as
- * frame_number() gives it; 0: none. */
-static __thread uint32_t hiding_frame __attribute__((tls_model("initial-exec")));
-
-/* Numbers stack addresses upwards. 32 bits, because static TLS is scarce. */
-static uint32_t frame_number(uintptr_t stack)
-{
-    return (uint32_t)(stack >> 4);
-}
-
-static void hide_no_more(void)
-{
-    hiding_frame = 0;
-    signals_hidden &= ~sys_signal_bit(SIGTRAP);
-    probes_unblocked();
-}
-
 /* Code that the handler calls may have probes, and so may our code that calls it: an int3 while
  * SIGTRAP is blocked would kill. So SIGTRAP is only shown as blocked then. */
 void signals_hand_on(int signo, siginfo_t *info, void *context)
 {
     const ucontext_t *uc = context;
-    uint64_t mask, trap = sys_signal_bit(SIGTRAP);
+    uint64_t mask, wanted = signals_handler_mask(signo), trap = sys_signal_bit(SIGTRAP);
     bool hides = (signals_kept_bits() & trap) != 0;
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    mask |= wanted & ~signals_kept_bits();
     uint64_t all = sys_block_signals();
-    if (hides) {
-        hiding_frame = frame_number((uintptr_t)__builtin_frame_address(0)) | 1;
-        signals_hidden |= trap;
-    }
-    sys_restore_signals(hides ? mask & ~trap : mask | trap);
+    sys_restore_signals(hides ? mask & ~trap : mask);
     signals_handler(signo, info, context);
     sys_restore_signals(all);
-    if (hides)
-        hide_no_more();
-}
-
-void signals_jumped(uintptr_t stack, bool restores_mask)
-{
-    if (hiding_frame == 0 || (int32_t)(frame_number(stack) - hiding_frame) <= 0)
-        return;
-    if (restores_mask)
-        hide_no_more();
-    hiding_frame = 0;
 }

@@ -36,7 +36,7 @@
 struct shown_action {
     _Atomic(uintptr_t) handler; /* 0 SIG_DFL, 1 SIG_IGN, else a function */
     int flags;
-    bool blocks_internal; /* its mask names the internal signal */
+    _Atomic uint64_t mask;
 };
 
 static struct shown_action shown[SIGNALS];
@@ -102,15 +102,20 @@ static void show(int signo, struct sigaction *a)
     if (is_ours(a)) {
         a->sa_handler = (__sighandler_t)atomic_load(&s->handler); /* NOLINT: a function's address */
         a->sa_flags = s->flags | (a->sa_flags & RESTORER);
-        signals_fault_shown(signo, a);
     } else if (a->sa_handler == SIG_DFL && (s->flags & (int)SA_RESETHAND) != 0 &&
                is_function(atomic_load(&s->handler))) {
         a->sa_flags = s->flags | (a->sa_flags & RESTORER); /* the kernel reset the handler only */
     } else {
         return;
     }
-    if (s->blocks_internal && signals_kept_out != 0)
-        (void)sigaddset(&a->sa_mask, signals_kept_out);
+    uint64_t mask = atomic_load(&s->mask);
+    memcpy(&a->sa_mask, &mask, sizeof mask);
+}
+
+uint64_t signals_handler_mask(int signo)
+{
+    const struct shown_action *s = &shown[signo];
+    return atomic_load(&s->mask) | ((s->flags & (int)SA_NODEFER) == 0 ? sys_signal_bit(signo) : 0);
 }
 
 /* Does this signal come to us whatever the program does with it? It does if an alarm names it, if a
@@ -165,9 +170,11 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
 static void note_shown(int signo, const struct sigaction *wanted)
 {
     struct shown_action *s = &shown[signo];
+    uint64_t mask;
+    memcpy(&mask, &wanted->sa_mask, sizeof mask);
+    mask &= ~(sys_signal_bit(SIGKILL) | sys_signal_bit(SIGSTOP)); /* as the kernel does */
     s->flags = wanted->sa_flags & ~RESTORER;
-    s->blocks_internal =
-        signals_kept_out != 0 && sigismember(&wanted->sa_mask, signals_kept_out) == 1;
+    atomic_store(&s->mask, mask);
     atomic_store(&s->handler, handler_of(wanted));
 }
 
@@ -178,8 +185,8 @@ static int change(int signo, const struct sigaction *wanted, struct sigaction *o
 {
     struct sigaction a = kernel_action(signo, wanted);
     bool early = is_ours(&a);
-    struct shown_action before = {.flags = shown[signo].flags,
-                                  .blocks_internal = shown[signo].blocks_internal};
+    int flags_before = shown[signo].flags;
+    uint64_t mask_before = atomic_load(&shown[signo].mask);
     uintptr_t handler_before = atomic_load(&shown[signo].handler);
     int rc = NEXT(sigaction)(signo, NULL, old);
     if (rc != 0)
@@ -189,8 +196,8 @@ static int change(int signo, const struct sigaction *wanted, struct sigaction *o
         note_shown(signo, wanted);
     rc = NEXT(sigaction)(signo, &a, NULL);
     if (rc != 0 && early) {
-        shown[signo].flags = before.flags;
-        shown[signo].blocks_internal = before.blocks_internal;
+        shown[signo].flags = flags_before;
+        atomic_store(&shown[signo].mask, mask_before);
         atomic_store(&shown[signo].handler, handler_before);
     } else if (!early) {
         shown[signo].flags = 0;
@@ -310,7 +317,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
         if (info->si_code > 0)
             signals_default_action(signo, info, context);
         else
-            memory_withhold();
+            signals_withhold(signo);
         return false;
     }
     if (signo == signals_kept_out) {
@@ -346,7 +353,7 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
     if (parts_faulted(signo, info, context))
         return;
     struct waits_arrival came = waits_arrive(info, context, seen);
-    signals_fault_unmask(signo, shown[signo].flags, context);
+    signals_fault_unmask(signo, context);
     struct memory_interrupted before = memory_interrupt_by(context);
     struct pmu_inside inside = counting_handler_begin(context);
     bool programs = handle(signo, info, context);

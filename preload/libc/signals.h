@@ -44,15 +44,15 @@ void signals_after_exec(const struct signals_inherited *saved);
 void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context);
 /* Called in a handler: does what would have happened if nobody had handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
+/* Returns the mask of the program's action, as 64 bits, with the signal itself unless the action
+ * has SA_NODEFER. */
+uint64_t signals_handler_mask(int signo);
 /* For SIGSEGV if memory is traced; they do nothing for other signals.
- * - signals_fault_action(): notes the mask of the program's action, and makes the action block all
- *   signals but faults.
- * - signals_fault_shown(): puts the noted mask into an action that the program gets.
+ * - signals_fault_action(): makes the action block all signals but faults.
  * - signals_fault_unmask(): once a signal turns out to be the program's, sets the mask that its
- *   handler with those flags would have. */
+ *   handler would have. */
 void signals_fault_action(int signo, struct sigaction *a);
-void signals_fault_shown(int signo, struct sigaction *a);
-void signals_fault_unmask(int signo, int flags, const void *context);
+void signals_fault_unmask(int signo, const void *context);
 /* Handles a signal for which the program has no handler. An ignored signal has no effect, but a
  * signal that the thread's own instruction raised kills. */
 void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context);
@@ -68,9 +68,19 @@ struct sigaction signals_trap_action(void);
  * had, plus SIGTRAP. */
 void signals_hand_on(int signo, siginfo_t *info, void *context);
 
-/* A jump to this stack pointer leaves signal handlers. restores_mask: it sets the mask that the
- * program saved. */
-void signals_jumped(uintptr_t stack, bool restores_mask);
+/* Sets signals_hidden, and calls signals_unblocked() if a bit is gone. */
+void signals_hide(uint64_t hidden);
+/* signals_withhold(): a process or thread has sent this thread a signal of signals_hidden, 31 at
+ * most. signals_unblocked() sends those that have left signals_hidden. */
+void signals_withhold(int signo);
+void signals_unblocked(void);
+/* Call it before the program sets a mask that it has saved (saved_masks.c): sets signals_hidden to
+ * what it was then. *clean gets the 64 bits that the kernel may set; returns whether they differ
+ * from those in *mask. */
+bool saved_mask_restores(const sigset_t *mask, uint64_t *clean);
+/* Does this set mean all signals? A set of most signals, or of most real-time signals, does. A set
+ * of few signals means just those. */
+bool signals_is_nearly_full(const sigset_t *set);
 
 /* Call these around fork, innermost: no other thread changes dispositions in between. */
 void signals_before_fork(void);

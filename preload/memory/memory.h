@@ -54,10 +54,6 @@ bool memory_stepped(int signo, siginfo_t *info, void *context);
 bool memory_faulted(int signo, siginfo_t *info, void *context);
 /* Returns true for faults that must reach us even if the program handles or blocks them. */
 bool memory_is_fault(int signo);
-/* memory_withhold(): a process or thread has sent a SIGSEGV that the program believes to block.
- * memory_unblocked() delivers it once the program unblocks it. */
-void memory_withhold(void);
-void memory_unblocked(void);
 
 /* A longjmp or an exception between its start and its landing. A longjmp goes to memory_landing
  * (memory_frames.c), which jumps to `target`. An exception goes to memory_thrown, with the

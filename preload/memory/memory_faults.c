@@ -21,21 +21,6 @@ bool memory_is_fault(int signo)
     return memory_is_traced && signo == SIGSEGV;
 }
 
-static __thread bool withheld;
-
-void memory_withhold(void)
-{
-    withheld = true;
-}
-
-void memory_unblocked(void)
-{
-    if (!withheld || (signals_hidden & sys_signal_bit(SIGSEGV)) != 0)
-        return;
-    withheld = false;
-    (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGSEGV, 0, 0, 0);
-}
-
 /* Returns the register that holds the pointer in a copy's store (isa/memory/copy/emit.c, lanes.c):
  * ModRM follows the prefixes and the opcode, SIB follows ModRM. Intel's manual, volume 2. */
 static unsigned store_base(const uint8_t *code)

@@ -53,14 +53,6 @@ bool memory_is_fault(int signo)
     return false;
 }
 
-void memory_withhold(void)
-{
-}
-
-void memory_unblocked(void)
-{
-}
-
 struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context)
 {
     (void)frame;

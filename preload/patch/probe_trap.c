@@ -174,17 +174,6 @@ enum probe_kind probes_at(uintptr_t at)
     return c.place.copy != NULL ? PROBE_PATCHED : is_programs(&c) ? PROBE_PROGRAMS : PROBE_TAKEN;
 }
 
-/* A SIGTRAP was sent to this thread while the program believed it to be blocked. */
-static __thread bool withheld;
-
-void probes_unblocked(void)
-{
-    if (!withheld || (signals_hidden & TRAP_BIT) != 0)
-        return;
-    withheld = false;
-    (void)sys_call6(SYS_tgkill, sys_getpid(), sys_gettid(), SIGTRAP, 0, 0, 0);
-}
-
 /* Gives the program a SIGTRAP that is not ours. If the program blocks SIGTRAP, a signal that
  * another process or thread sent waits, and a signal that an instruction raised ends the
  * program. */
@@ -192,7 +181,7 @@ void probes_hand_on(int signo, siginfo_t *info, void *context)
 {
     bool blocked = (signals_hidden & TRAP_BIT) != 0;
     if (blocked && info->si_code <= 0)
-        withheld = true;
+        signals_withhold(signo);
     else if (blocked)
         signals_default_action(signo, info, context);
     else
@@ -300,10 +289,6 @@ bool probes_trapped(int signo, siginfo_t *info, void *context)
     (void)info;
     (void)context;
     return false;
-}
-
-void probes_unblocked(void)
-{
 }
 
 #endif

@@ -42,10 +42,6 @@ void probes_thread_gone(void);
 /* In the child of fork. */
 void probes_forked(void);
 
-/* The program has unblocked a signal that only it believed to be blocked: sends it the SIGTRAP that
- * was withheld meanwhile. */
-void probes_unblocked(void);
-
 /* The room of a thread for the list of the functions that it is in. probe_room_end() stops its
  * use. */
 size_t probe_room_bytes(void);
