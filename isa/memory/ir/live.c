@@ -73,6 +73,14 @@ static uint8_t flags_of(const ZydisDecodedInstruction *z)
     return what;
 }
 
+/* May this operand fault? Offsets in the frame and addresses in the image do not. */
+static bool may_fault(const ZydisDecodedOperand *o)
+{
+    bool fixed = o->mem.index == ZYDIS_REGISTER_NONE && o->mem.segment != ZYDIS_REGISTER_FS &&
+                 (o->mem.base == ZYDIS_REGISTER_RSP || o->mem.base == ZYDIS_REGISTER_RIP);
+    return o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.type == ZYDIS_MEMOP_TYPE_MEM && !fixed;
+}
+
 static void note_instruction(struct live *l, uint32_t n)
 {
     const struct instruction *i = &l->f->instructions[n];
@@ -84,13 +92,17 @@ static void note_instruction(struct live *l, uint32_t n)
     }
     const ZydisDecodedOperand *o = d->o;
     l->flags[n] = flags_of(&d->z);
-    bool zeroing = is_zeroing(&d->z, o);
+    bool zeroing = is_zeroing(&d->z, o), faults = false;
     for (unsigned k = 0; k < d->z.operand_count; k++) {
         if (o[k].type == ZYDIS_OPERAND_TYPE_REGISTER)
             note_register(l, n, &o[k], zeroing);
         else if (o[k].type == ZYDIS_OPERAND_TYPE_MEMORY)
             l->uses[n] |= (uint16_t)(bit(o[k].mem.base) | bit(o[k].mem.index));
+        faults |= may_fault(&o[k]);
     }
+    /* A handler may skip an instruction that faults. Its registers then hold what they held. */
+    if (faults)
+        l->uses[n] |= l->kills[n];
     if (i->form.flow == FLOW_CALL || i->form.flow == FLOW_CALL_POINTER) {
         l->uses[n] = ALL;
         l->kills[n] = 0;

@@ -77,11 +77,13 @@ done
 cc -O1 -o "$T/faults" "$REGTRACE_SOURCE/t/preload/patch/programs/fault_handler.c" || exit 99
 run 60 "$T/faults"
 bare="$status $out"
-is "$bare" "0 40 faults, 0 elsewhere, 24 after them" "the program alone"
-for way in FUNCTIONS=. MEMORY=. CONTROL=start:enter_func:shorter,stop:enter_func:at_entry,repeat \
+is "$bare" "0 66 faults, 0 elsewhere, 24 after them, 0 changed" "the program alone"
+for way in FUNCTIONS=. MEMORY=. 'MEMORY=. REGTRACE_MEMORY_PLAN=addresses' \
+    CONTROL=start:enter_func:shorter,stop:enter_func:at_entry,repeat \
     CONTROL=start:itext:0f0b,stop:enter_func:padded,repeat \
     CONTROL=start:exit_func:inside,stop:enter_func:further,repeat; do
-    run 60 env REGTRACE_DIR="$T/run-$((++runs))" LD_PRELOAD="$LIBREGTRACE" "REGTRACE_$way" "$T/faults"
+    read -ra variables <<<"REGTRACE_$way"
+    run 60 env REGTRACE_DIR="$T/run-$((++runs))" LD_PRELOAD="$LIBREGTRACE" "${variables[@]}" "$T/faults"
     is "$status $out" "$bare" "faults, $way: as without us" || diag "$err"
 done
 done_testing

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Handlers skip the instruction that faulted, at a function's first instruction, after some others
  * and in a function that is shorter than a jump. Prints how often they ran, where the instruction
- * was, and what ran after it. */
+ * was, what ran after it, and how many registers that it would have set were changed. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -30,6 +30,12 @@ FUNCTION(shorter, "ud2");
 FUNCTION(padded, "ud2; nop; nop; nop; nop; nop; nop; nop; nop");
 FUNCTION(inside, "xorl %eax, %eax; movl (%rax), %eax; incl after(%rip)");
 FUNCTION(further, "xorl %eax, %eax; nop; nop; movl (%rax), %eax; incl after(%rip)");
+FUNCTION(sets_rax, "movl $-1, %eax; movl (%rdi), %eax");
+FUNCTION(sets_rcx, "movl $-1, %ecx; movl (%rdi), %ecx; movl %ecx, %eax");
+FUNCTION(sets_rdx, "movl $-1, %edx; movl (%rdi), %edx; movl %edx, %eax");
+FUNCTION(sets_rsi, "movl $-1, %esi; movl (%rdi), %esi; movl %esi, %eax");
+int sets_rax(const int *from), sets_rcx(const int *from), sets_rdx(const int *from),
+    sets_rsi(const int *from);
 void at_entry(void), shorter(void), padded(void), inside(void), further(void);
 
 int main(void)
@@ -37,7 +43,8 @@ int main(void)
     static void (*const functions[])(void) = {at_entry, shorter, padded, inside, further};
     static const int offsets[] = {0, 0, 0, 2, 4};
     struct sigaction a = {.sa_sigaction = skip, .sa_flags = SA_SIGINFO};
-    int elsewhere = 0;
+    static int (*const setters[])(const int *) = {sets_rax, sets_rcx, sets_rdx, sets_rsi};
+    int elsewhere = 0, changed = 0;
     sigaction(SIGILL, &a, NULL);
     sigaction(SIGSEGV, &a, NULL);
     for (int i = 0; i < 40; i++) {
@@ -45,6 +52,11 @@ int main(void)
         functions[i % 5]();
         elsewhere += places[before % 64] != (uintptr_t)functions[i % 5] + (uintptr_t)offsets[i % 5];
     }
-    printf("%d faults, %d elsewhere, %d after them\n", faults, elsewhere, after);
+    for (int i = 0; i < 40; i++) {
+        const int seven = 7;
+        changed += setters[i % 4](i % 3 == 0 ? &seven : NULL) != (i % 3 == 0 ? 7 : -1);
+    }
+    printf("%d faults, %d elsewhere, %d after them, %d changed\n", faults, elsewhere, after,
+           changed);
     return 0;
 }
