@@ -70,7 +70,8 @@ static void unknown_variable(void *ctx, const char *name, const char *nearest)
     (void)ctx;
     char text[256];
     (void)snprintf(text, sizeof text, "%s is no variable of ours; did you mean %s?", name, nearest);
-    say("warning: ", text);
+    if (!process_is_child())
+        say("warning: ", text);
 }
 
 static char warnings[WARNINGS_KEPT][640];
@@ -88,8 +89,7 @@ static void chain_warning(void *ctx, const char *text)
 void process_warn(const char *text)
 {
     chain_warning(NULL, text);
-    /* REGTRACE_PARENT is set if a traced process has started this one. */
-    if (identity_env(environ, "REGTRACE_PARENT") == NULL)
+    if (!process_is_child())
         say("warning: ", text);
 }
 

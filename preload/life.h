@@ -52,6 +52,8 @@ extern _Atomic uint32_t process_start_state;
 /* Finds the folder of the nearest traced ancestor that records on this node. Returns false if there
  * is none. Uses some 16 KiB of stack. */
 bool process_ancestor_folder(char out[PATH_MAX]);
+/* Has a traced program started this one? */
+bool process_is_child(void);
 
 /* --- finish.c --------------------------------------------------------------------------------- */
 
@@ -130,6 +132,8 @@ void mpi_glue_tell(struct recorder_thread *t);
  * starts other programs? plumbing_note() writes a note about a program of the last kind to the log
  * of the run, once for each program, if the folder of the run exists. Callers run before main. */
 bool plumbing_is(const struct identity *id);
+/* The same by a process's name alone, whatever it is linked with. */
+bool plumbing_is_name(const char *name);
 void plumbing_note(const struct identity *id);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds the folder of the traced process that a program descends from, if the environment does not
+ * Finds the traced process that a program descends from, and its folder, if the environment does not
  * name it: libc starts the programs of system() and popen() itself, with an environment that nobody
  * can complete. The stream of an ancestor names the folder. */
 #include "preload/life.h"
@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+extern char **environ;
 
 #define ANCESTORS 16
 
@@ -92,4 +94,40 @@ bool process_ancestor_folder(char out[PATH_MAX])
     }
     (void)close(fd);
     return nearest < ANCESTORS;
+}
+
+/* Was this process started with our library? */
+static bool is_preloaded(uint32_t pid)
+{
+    static const char variable[] = "LD_PRELOAD=", library[] = "libregtrace";
+    char path[64], text[768]; /* the stack may be small */
+    size_t n = 0;
+    (void)snprintf(path, sizeof path, "/proc/%u/environ", pid);
+    FILE *f = fopen(path, "re");
+    bool found = false;
+    for (int c; f != NULL && !found && (c = getc_unlocked(f)) != EOF;) {
+        text[n] = (char)c;
+        n += n + 1 < sizeof text;
+        if (c != '\0')
+            continue;
+        found = strncmp(text, variable, sizeof variable - 1) == 0 && strstr(text, library) != NULL;
+        n = 0;
+    }
+    if (f != NULL)
+        (void)fclose(f);
+    return found;
+}
+
+bool process_is_child(void)
+{
+    struct process_stat stat;
+    if (identity_env(environ, "REGTRACE_PARENT") != NULL)
+        return true;
+    uint32_t pid = process.id.parent_pid;
+    for (unsigned i = 0; i < ANCESTORS && pid > 1 && identity_look(pid, &stat); i++) {
+        if (!plumbing_is_name(stat.name) && is_preloaded(pid))
+            return true;
+        pid = stat.parent;
+    }
+    return false;
 }

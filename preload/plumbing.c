@@ -110,6 +110,11 @@ bool plumbing_is(const struct identity *id)
            (is_in(of_system, id->program) && is_in_system_folder(id->executable));
 }
 
+bool plumbing_is_name(const char *name)
+{
+    return is_in(anywhere, name) || is_in(of_system, name);
+}
+
 /* The folder of the run exists if `regtrace run` or a traced process has made it. */
 void plumbing_note(const struct identity *id)
 {

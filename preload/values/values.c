@@ -116,7 +116,7 @@ int values_start(struct rt_error *e)
     int rc = begin(&why);
     /* The child of a traced program is not refused: it may have another working directory, where a
      * relative path does not exist. */
-    if (rc == -EINVAL && identity_env(environ, "REGTRACE_PARENT") == NULL) {
+    if (rc == -EINVAL && !process_is_child()) {
         *e = why;
         return rc;
     }

@@ -16,5 +16,14 @@ for how in '' REGTRACE_CONTROL="$CHAINS" REGTRACE_FOLLOW=0 REGTRACE_DEFAULT_STAR
         same "$end ${how%%=*}" ${how:+"$how"} "$P/libc/children" end $end
     done
 done
+
+# A warning of a child would be taken for its output. popen() starts it with an environment of its own.
+echo 'int fired(void) { return 0; }
+int main(void) { char b[99]; FILE *p = popen("sleep 0 2>&1", "r"); while (fgets(b, 99, p)) puts(b);
+return pclose(p) + fired(); }' | cc -include stdio.h -xc -o "$T/reads_child" - || exit 99
+for how in 'FUNCTIONS=^fired$' CONTROL=start:enter_func:fired,stop:exit_func:fired; do
+    run 60 env "REGTRACE_$how" REGTRACE_DIR="$T/reads_child.${how%%=*}" LD_PRELOAD="$LIBREGTRACE" "$T/reads_child"
+    is "$status $out$err" '0 ' "${how%%=*}: no warning of a child is in its output"
+done
 same "threads fork while others record" "$P/libc/children" threads
 done_testing
