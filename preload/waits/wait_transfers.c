@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,15 +23,7 @@
 #define OTHER_FLAGS                                                                                \
     (MSG_DONTWAIT | MSG_OOB | MSG_PEEK | MSG_TRUNC | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_ERRQUEUE)
 
-enum {
-    MEMORY_DEVICES = 1,
-    ZERO = 5,
-    RANDOM = 8,
-    URANDOM = 9,
-    TERMINALS = 4,
-    FIRST_PTY = 136,
-    LAST_PTY = 143
-};
+enum { MEMORY_DEVICES = 1, ZERO = 5, RANDOM = 8, URANDOM = 9 };
 
 #define CALL_MAX UINT64_C(0x7ffff000) /* bytes that the kernel moves in one call (read(2)) */
 
@@ -95,6 +88,13 @@ static bool is_file(int fd)
     return sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0) == 0 && S_ISREG(s.st_mode);
 }
 
+/* Is this a terminal, or the other side of a pseudo-terminal? */
+static bool is_terminal(int fd)
+{
+    char settings[64]; /* room for the kernel's termios */
+    return sys_call6(SYS_ioctl, fd, TCGETS, (long)settings, 0, 0, 0) == 0;
+}
+
 /* Returns how to continue writes to this descriptor. Only writes to a pipe, a stream socket, a
  * terminal or the random number generator write everything unless a signal or an error ends the
  * call. */
@@ -103,12 +103,10 @@ static enum kind writes_to(int fd)
     struct stat s;
     if (!is_blocking(fd) || sys_call6(SYS_fstat, fd, (long)&s, 0, 0, 0, 0) != 0)
         return KIND_NONE;
-    unsigned device = major(s.st_rdev);
     if (S_ISSOCK(s.st_mode))
         return is_patient_stream(fd) ? KIND_SEND : KIND_NONE;
-    bool terminal =
-        S_ISCHR(s.st_mode) && (device == TERMINALS || (device >= FIRST_PTY && device <= LAST_PTY));
-    bool random = S_ISCHR(s.st_mode) && device == MEMORY_DEVICES &&
+    bool terminal = S_ISCHR(s.st_mode) && is_terminal(fd);
+    bool random = S_ISCHR(s.st_mode) && major(s.st_rdev) == MEMORY_DEVICES &&
                   (minor(s.st_rdev) == RANDOM || minor(s.st_rdev) == URANDOM);
     return S_ISFIFO(s.st_mode) || terminal || random ? KIND_WRITE : KIND_NONE;
 }

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { BYTES = 1 << 20, PIECE = 3000 };
@@ -165,27 +166,45 @@ static const struct call {
     const char *name;
     long (*once)(void);
     enum how how;
-    int sockets;
-} calls[] = {{"write to a pipe", by_write, WRITES, 0},
-             {"writev to a pipe", by_writev, WRITES, 0},
-             {"raw write to a pipe", by_raw_write, WRITES, 0},
-             {"write to a socket", by_write, WRITES, 1},
-             {"send", by_send, WRITES, 1},
-             {"sendmsg", by_sendmsg, WRITES, 1},
-             {"sendfile to a socket", by_sendfile, WRITES, 1},
-             {"recv MSG_WAITALL", by_recv, READS, 1},
-             {"recvmsg MSG_WAITALL", by_recvmsg, READS, 1},
-             {"getrandom", by_getrandom, ALONE, 0},
-             {"read of urandom", by_urandom, ALONE, 0},
-             {"read of zeros", by_zeros, ALONE, 0},
-             {"copy_file_range", by_copying, ALONE, 0},
-             {"sendfile to a file", by_sendfile_to_file, ALONE, 0},
-             {"pwritev2 to a pipe", by_pwritev2, WRITES, 0},
-             {"write to urandom", to_urandom, ALONE, 0}};
+    enum { PIPE, SOCKETS, TERMINAL, MASTER } ends;
+} calls[] = {{"write to a pipe", by_write, WRITES, PIPE},
+             {"writev to a pipe", by_writev, WRITES, PIPE},
+             {"raw write to a pipe", by_raw_write, WRITES, PIPE},
+             {"write to a socket", by_write, WRITES, SOCKETS},
+             {"send", by_send, WRITES, SOCKETS},
+             {"sendmsg", by_sendmsg, WRITES, SOCKETS},
+             {"sendfile to a socket", by_sendfile, WRITES, SOCKETS},
+             {"recv MSG_WAITALL", by_recv, READS, SOCKETS},
+             {"recvmsg MSG_WAITALL", by_recvmsg, READS, SOCKETS},
+             {"getrandom", by_getrandom, ALONE, PIPE},
+             {"read of urandom", by_urandom, ALONE, PIPE},
+             {"read of zeros", by_zeros, ALONE, PIPE},
+             {"copy_file_range", by_copying, ALONE, PIPE},
+             {"sendfile to a file", by_sendfile_to_file, ALONE, PIPE},
+             {"pwritev2 to a pipe", by_pwritev2, WRITES, PIPE},
+             {"write to urandom", to_urandom, ALONE, PIPE},
+             {"write to a terminal", by_write, WRITES, TERMINAL},
+             {"write to a terminal's master", by_write, WRITES, MASTER}};
 
-static int open_ends(int sockets)
+/* Both sides of a pseudo-terminal, which passes bytes on as they are. */
+static int open_terminal(bool writes_to_master)
 {
-    return sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends);
+    struct termios raw;
+    int master = posix_openpt(O_RDWR | O_NOCTTY), side;
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0 ||
+        (side = open(ptsname(master), O_RDWR | O_NOCTTY)) < 0 || tcgetattr(side, &raw) != 0)
+        return -1;
+    cfmakeraw(&raw);
+    ends[writes_to_master] = master;
+    ends[!writes_to_master] = side;
+    return tcsetattr(side, TCSANOW, &raw);
+}
+
+static int open_ends(const struct call *c)
+{
+    return c->ends == PIPE      ? pipe(ends)
+           : c->ends == SOCKETS ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends)
+                                : open_terminal(c->ends == MASTER);
 }
 
 static void call(const struct call *c, int n)
@@ -193,17 +212,21 @@ static void call(const struct call *c, int n)
     int cut = 0, wrong = 0;
     for (int i = 0; i < n; i++) {
         pthread_t other;
-        if (open_ends(c->sockets) != 0)
+        if (open_ends(c) != 0)
             exit(2);
         memset(to, 0, BYTES);
         if (c->how != ALONE)
             (void)pthread_create(&other, NULL, c->how == WRITES ? reads : writes, NULL);
-        cut += c->once() != BYTES;
-        (void)close(ends[c->how == WRITES]); /* ends the other thread's call */
+        bool all = c->once() == BYTES;
+        cut += !all;
+        if (!all)
+            (void)close(ends[c->how == WRITES]); /* ends the other thread's call */
         if (c->how != ALONE) {
             (void)pthread_join(other, NULL);
             wrong += memcmp(from, to, BYTES) != 0;
         }
+        if (all)
+            (void)close(ends[c->how == WRITES]); /* a terminal drops what has not been read */
         (void)close(ends[c->how != WRITES]);
     }
     printf("%s: %d short, %d wrong\n", c->name, cut, wrong);
@@ -239,13 +262,15 @@ static void handlers(int flags)
     struct itimerval soon = {.it_value = {.tv_usec = 30000}};
     (void)sigaction(SIGALRM, &a, NULL);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (calls[i].how == ALONE || open_ends(calls[i].sockets) != 0)
+        if (calls[i].how == ALONE || open_ends(&calls[i]) != 0)
             continue;
         handled = 0;
         if (calls[i].how == READS && send(ends[1], from, 100, 0) != 100)
             exit(2);
         (void)setitimer(ITIMER_REAL, &soon, NULL);
         long rc = calls[i].once();
+        if (calls[i].ends >= TERMINAL)
+            rc = rc > 0; /* the kernel moves what a terminal has taken on when it finds time */
         printf("%s: %ld, handled %d\n", calls[i].name, rc, (int)handled);
         (void)close(ends[0]);
         (void)close(ends[1]);

@@ -15,7 +15,7 @@ whole() {
     run 100 "$REGTRACE" run -o "$T/o.$name" -control 'start:timeout:1ms,stop:timeout:500us,repeat' "$@" -- \
         ./transfers calls "$n" $small
     is "$status$(grep -v ': 0 short, 0 wrong$' <<<"$out")" 0 "$name: no call is short" || diag "$err"
-    is "$(grep -c ': 0 short, 0 wrong$' <<<"$out")" 16 "$name: each kind of call"
+    is "$(grep -c ': 0 short, 0 wrong$' <<<"$out")" 18 "$name: each kind of call"
 }
 
 whole plain 20
