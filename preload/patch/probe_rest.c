@@ -38,16 +38,16 @@ static _Atomic int32_t open_windows;
 static _Atomic bool functions_are_in;
 static bool begun; /* before that, windows are only counted */
 
+/* Functions that are recorded may return where those with exit alarms do. The reverse is rare: such
+ * a site is kept in when that happens (probe_rest_keep()). */
 static int group_of(const struct probe_sites *all, size_t first)
 {
-    /* Return sites serve both, whichever function returns there. */
-    const bool shared = probe_functions_wanted() && ctl_config_uses(process.config, CTL_EXIT_FUNC);
     bool alarms = false, functions = false;
     for (size_t i = first; i < all->count && all->rows[i].at == all->rows[first].at; i++) {
         const struct probe_site *s = &all->rows[i];
-        bool both = shared && (s->alarm == PROBE_EXITED || s->alarm == PROBE_RETURNED);
-        alarms = alarms || both || probe_is_of_alarms(s);
-        functions = functions || both || !probe_is_of_alarms(s);
+        alarms = alarms || probe_is_of_alarms(s);
+        functions = functions || !probe_is_of_alarms(s) ||
+                    (s->alarm == PROBE_EXITED && probe_functions_wanted());
     }
     if (!functions)
         return PROBE_OF_ALARMS;
@@ -91,23 +91,40 @@ bool probe_group_is_in(int group)
 
 /* Changes sites that hold the expected bytes. Reads through the file, because an image may be
  * unloaded meanwhile. */
-static void write_group(const struct probe_group *g, bool rest)
+static void write_rows(const struct probe_site *rows, size_t count, bool rest)
 {
-    if (g->count == 0)
+    if (count == 0)
         return;
     probe_text_open();
-    for (size_t i = 0; i < g->count; i++) {
-        const struct probe_site *s = &g->rows[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct probe_site *s = &rows[i];
         uint8_t now, before = rest ? PROBE_INT3 : s->byte, after = rest ? s->byte : PROBE_INT3;
         if (s->jumped == 0 && probe_text_read(s->at, &now, 1) && now == before)
             probe_text_write(s->at, &after, 1);
     }
     probe_text_flush();
     if (rest)
-        probe_poke_out(g->rows, g->count);
+        probe_poke_out(rows, count);
     else
-        probe_poke_in(g->rows, g->count);
+        probe_poke_in(rows, count);
     (void)!probe_text_close(); /* what could not be written stays as it was */
+}
+
+static void write_group(const struct probe_group *g, bool rest)
+{
+    write_rows(g->rows, g->count, rest);
+}
+
+/* Removes the sites of functions that are kept for exit alarms, or those that are not. */
+static void take_out_if(const struct probe_group *g, bool kept)
+{
+    for (size_t i = 0, n; i < g->count; i += n) {
+        bool is = probe_return_is_kept(g->rows[i].at);
+        for (n = 1; i + n < g->count && probe_return_is_kept(g->rows[i + n].at) == is;)
+            n++;
+        if (is == kept)
+            write_rows(g->rows + i, n, true);
+    }
 }
 
 /* Warns once that alarms or functions are missed. */
@@ -125,7 +142,10 @@ static void tell_masked(void)
 static void write_all(const struct probe_sites *all, int group, bool rest)
 {
     int other = group == PROBE_OF_ALARMS ? PROBE_OF_FUNCTIONS : PROBE_OF_ALARMS;
-    write_group(&all->groups[group], rest);
+    if (group == PROBE_OF_FUNCTIONS && rest && probe_group_is_in(other))
+        take_out_if(&all->groups[group], false);
+    else
+        write_group(&all->groups[group], rest);
     if (!probe_group_is_in(other))
         write_group(&all->groups[PROBE_OF_BOTH], rest);
 }
@@ -187,8 +207,10 @@ void probes_rest(void)
             armed = 1; /* treat it as armed */
         if (armed == 0) {
             write_all(probe_sites_now(), PROBE_OF_ALARMS, true);
-            if (!atomic_load(&functions_are_in))
+            if (!atomic_load(&functions_are_in)) {
+                take_out_if(&probe_sites_now()->groups[PROBE_OF_FUNCTIONS], true);
                 probe_returns_rest();
+            }
         }
         atomic_store(&state, armed == 0 ? RESTING : AWAKE);
     }
@@ -208,6 +230,24 @@ void probes_wake(void)
         atomic_store(&state, AWAKE);
     }
     probe_unlock(&changing, locked);
+}
+
+bool probe_rest_keep(uintptr_t at)
+{
+    const struct probe_sites *all = probe_sites_now();
+    const struct probe_site *s = probe_return_site(all, at);
+    if (s == NULL || s->copy == NULL ||
+        group_of(all, (size_t)(s - all->rows)) != PROBE_OF_FUNCTIONS)
+        return true;
+    const volatile uint8_t *now = (const uint8_t *)s->at; /* NOLINT: the thread returns there */
+    if (probe_return_is_kept(s->at) && *now != s->byte)
+        return true;
+    struct probe_locked locked = probe_lock(&changing);
+    bool kept = probe_may_poke() && probe_return_keep(s->at);
+    if (kept && *now == s->byte)
+        write_rows(s, 1, false);
+    probe_unlock(&changing, locked);
+    return kept;
 }
 
 void probe_rest_begin(void)

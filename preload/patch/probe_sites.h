@@ -148,5 +148,8 @@ void probe_rest_begin(void);
 void probe_rest_forked(void);
 /* Are the probes of this group in the program's text now? */
 bool probe_group_is_in(int group);
+/* If this return address has a probe of recorded functions alone, keeps it in while an alarm is
+ * armed: a function with an exit alarm returns there. Returns false if that is impossible. */
+bool probe_rest_keep(uintptr_t at);
 
 #endif

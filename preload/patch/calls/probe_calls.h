@@ -11,6 +11,12 @@
 /* Puts an int3 at this return address unless a probe is there. An int3 of the program will do.
  * Returns false if that is impossible. Called in handlers. */
 bool probe_return_ensure(uintptr_t at);
+/* Returns the first row of the site at this return address, or NULL. */
+const struct probe_site *probe_return_site(const struct probe_sites *all, uintptr_t at);
+/* A site of recorded functions that stays in for exit alarms (probe_rest_keep()).
+ * probe_return_keep() returns false without room. */
+bool probe_return_is_kept(uintptr_t at);
+bool probe_return_keep(uintptr_t at);
 /* Returns the return site at this address as a site without an alarm; false if there is none. */
 bool probe_return_at(uintptr_t at, struct probe_site *site);
 /* Does this address lie in the copy of a return site's instruction? */

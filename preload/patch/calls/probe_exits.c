@@ -214,7 +214,8 @@ static uintptr_t return_address(uintptr_t stack)
 
 bool probe_exits_coming(uintptr_t stack, bool may_trap)
 {
-    return may_trap && probe_return_ensure(return_address(stack));
+    uintptr_t at = return_address(stack);
+    return may_trap && probe_return_ensure(at) && probe_rest_keep(at);
 }
 
 /* Removes entries that nobody will end: functions of abandoned coroutines. */

@@ -86,11 +86,21 @@ static uintptr_t place_at(const struct probe_frame *f, const struct probe_number
     return row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0);
 }
 
+/* Off the common path, for functions without a frame of their own: what they call returns to the
+ * stack pointer of their entry. Does the innermost function on the list still run there? */
+static __attribute__((noinline)) PROBE_FAST bool runs_at(uintptr_t stack)
+{
+    const struct probe_exit *exits = probe_opens.room->exits;
+    uint32_t n = probe_exits_count(probe_look(&probe_exits_state));
+    return n != 0 && exits[n - 1].stack == stack &&
+           exits[n - 1].back == *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
+}
+
 /* May functions with exit_func alarms have ended by now (probe_exits_at())? */
 static inline __attribute__((always_inline)) bool may_exit(uintptr_t stack)
 {
     uintptr_t lowest = probe_exits_lowest;
-    return RT_UNLIKELY(lowest != 0) && stack >= lowest;
+    return RT_UNLIKELY(lowest != 0) && stack >= lowest && (stack != lowest || !runs_at(stack));
 }
 
 /* Off the common path: asked again only if another call leads to the function. */

@@ -172,9 +172,14 @@ bool probe_fast_returned(void) PROBE_FAST RT_HIDDEN;
 /* The same if there are exit_func alarms too. */
 bool probe_fast_entered_beside(void) PROBE_FAST RT_HIDDEN;
 bool probe_fast_returned_beside(void) PROBE_FAST RT_HIDDEN;
+/* For alarms that blocks count, at functions that are recorded. */
+bool probe_fast_alarms_beside(void) PROBE_FAST RT_HIDDEN;
 /* For functions with exit_func alarms. */
 bool probe_fast_exit_entered(void) PROBE_FAST RT_HIDDEN;
 bool probe_fast_exit_returned(void) PROBE_FAST RT_HIDDEN;
+/* The same if functions are recorded too; within windows the slow path always follows. */
+bool probe_fast_exit_entered_beside(void) PROBE_FAST RT_HIDDEN;
+bool probe_fast_exit_returned_beside(void) PROBE_FAST RT_HIDDEN;
 #endif
 
 #endif

@@ -47,9 +47,15 @@ static __attribute__((noinline)) PROBE_FAST bool is_known(uintptr_t at, struct p
     return yes;
 }
 
-bool probe_fast_exit_entered(void)
+/* Must the slow path record the function as well, or follow a broadcast edge first? */
+static inline bool is_recorded(const struct recorder_thread *t)
 {
-    const struct probe_frame *f = __builtin_dwarf_cfa();
+    return t->recording != 0 ||
+           t->epoch != atomic_load_explicit(&recorder_epoch, memory_order_acquire);
+}
+
+static inline __attribute__((always_inline)) bool entered(const struct probe_frame *f)
+{
     struct probe_room *room = probe_opens.room; /* not NULL: the thread has an automaton */
     struct probe_numbered *row = &probe_numbered[f->number & PROBE_NUMBER_MASK];
     uintptr_t stack = (uintptr_t)(f + 1) + PROBE_RED_ZONE;
@@ -86,9 +92,8 @@ static inline bool count_down(uint64_t left)
     }
 }
 
-bool probe_fast_exit_returned(void)
+static inline __attribute__((always_inline)) bool returned(const struct probe_frame *f)
 {
-    const struct probe_frame *f = __builtin_dwarf_cfa();
     struct probe_room *room = probe_opens.room;
     const struct probe_numbered *row = &probe_numbered[f->number & PROBE_NUMBER_MASK];
     uintptr_t at = row->at - ((f->number & PROBE_NUMBER_ENDBR) != 0 ? 4 : 0),
@@ -124,6 +129,31 @@ bool probe_fast_exit_returned(void)
     }
     note_lowest(room);
     return true;
+}
+
+bool probe_fast_alarms_beside(void)
+{
+    return is_recorded(&recorder_self);
+}
+
+bool probe_fast_exit_entered(void)
+{
+    return entered(__builtin_dwarf_cfa());
+}
+
+bool probe_fast_exit_returned(void)
+{
+    return returned(__builtin_dwarf_cfa());
+}
+
+bool probe_fast_exit_entered_beside(void)
+{
+    return is_recorded(&recorder_self) || entered(__builtin_dwarf_cfa());
+}
+
+bool probe_fast_exit_returned_beside(void)
+{
+    return is_recorded(&recorder_self) || returned(__builtin_dwarf_cfa());
 }
 
 #endif

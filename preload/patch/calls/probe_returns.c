@@ -27,9 +27,11 @@ struct return_place {
     _Atomic uintptr_t at; /* 0: free */
     _Atomic(const uint8_t *) copy;
     uint8_t bytes[16]; /* the original code */
-    /* ISA_SITE_OWN: an int3 of the program, without a copy */
+    /* ISA_SITE_OWN: an int3 of the program, without a copy. KEPT: a site of recorded functions,
+     * without a copy here. */
     uint8_t displaced, flags;
 };
+#define KEPT 0x80u
 
 static struct return_place places[PLACES];
 static unsigned place_count;
@@ -255,15 +257,43 @@ static bool patch(uintptr_t at)
     return byte_now(at) == PROBE_INT3 || probe_write_text(at, (const uint8_t[]){PROBE_INT3}, 1);
 }
 
-bool probe_return_ensure(uintptr_t at)
+const struct probe_site *probe_return_site(const struct probe_sites *all, uintptr_t at)
 {
     enum { ENDBR64 = 4 };
-    const struct probe_sites *all = probe_sites_now();
-    const struct probe_site *s = probe_sites_find(all, at), *after = NULL;
+    const struct probe_site *s = probe_sites_find(all, at), *after;
     if (s == NULL && (after = probe_sites_find(all, at + ENDBR64)) != NULL &&
         after->after == ENDBR64)
         s = after;
-    if (at == 0 || s != NULL)
+    return s;
+}
+
+bool probe_return_is_kept(uintptr_t at)
+{
+    const struct return_place *p = look_up(at);
+    return atomic_load_explicit(&p->at, memory_order_acquire) == at && (p->flags & KEPT) != 0;
+}
+
+bool probe_return_keep(uintptr_t at)
+{
+    struct probe_locked locked = probe_lock(&changing);
+    struct return_place *p = look_up(at);
+    bool is = atomic_load(&p->at) == at;
+    if (is || place_count < PLACES / 2) {
+        if (!is) {
+            place_count++;
+            p->displaced = sizeof p->bytes;
+        }
+        p->flags |= KEPT;
+        atomic_store_explicit(&p->at, at, memory_order_release);
+        is = true;
+    }
+    probe_unlock(&changing, locked);
+    return is;
+}
+
+bool probe_return_ensure(uintptr_t at)
+{
+    if (at == 0 || probe_return_site(probe_sites_now(), at) != NULL)
         return at != 0; /* it is a site already */
     const uint8_t *copy;
     if (is_watched(look_up(at), at, &copy) && byte_now(at) == PROBE_INT3)

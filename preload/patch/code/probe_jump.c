@@ -271,10 +271,15 @@ static uintptr_t fast_of(const struct way *w, const struct probe_site *first, un
         return exits ? (uintptr_t)probe_fast_entered_beside : (uintptr_t)probe_fast_entered;
     if (alone && clock_is_counter() && of == PROBE_RETURNED)
         return exits ? (uintptr_t)probe_fast_returned_beside : (uintptr_t)probe_fast_returned;
-    if (!probe_functions_wanted() && of == 0 && w->exit != NULL)
-        return (uintptr_t)probe_fast_exit_entered;
-    if (!probe_functions_wanted() && of == PROBE_EXITED && w->exit == NULL)
-        return (uintptr_t)probe_fast_exit_returned;
+    bool both = probe_functions_wanted();
+    if ((of == 0 || of == PROBE_ENTERED) && w->exit != NULL)
+        return both ? (uintptr_t)probe_fast_exit_entered_beside
+                    : (uintptr_t)probe_fast_exit_entered;
+    if (of == PROBE_ENTERED && w->counts != 0)
+        return (uintptr_t)probe_fast_alarms_beside;
+    if (of == PROBE_EXITED && w->exit == NULL)
+        return both ? (uintptr_t)probe_fast_exit_returned_beside
+                    : (uintptr_t)probe_fast_exit_returned;
 #endif
     (void)w;
     (void)first;
@@ -289,7 +294,8 @@ static void choose_way(struct way *w, const struct probe_site *first, unsigned r
     bool taken = true;
     for (; i < rows && probe_is_alarm(&first[i]); i++)
         taken = take_alarm(w, &first[i]) && taken;
-    bool same = i == rows || first[i].alarm == first[rows - 1].alarm;
+    bool same = i == rows || first[i].alarm == first[rows - 1].alarm ||
+                (first[i].alarm == PROBE_EXITED && first[rows - 1].alarm == PROBE_RETURNED);
     unsigned of = i < rows ? first[i].alarm : 0;
     w->fast = taken && same ? fast_of(w, first, of) : 0;
     if (!taken || (w->fast == 0 && (w->exit != NULL || of != 0)))

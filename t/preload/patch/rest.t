@@ -23,4 +23,14 @@ rests small precond:enter_func:placed
 rests timer precond:enter_func:placed any
 like "$(cat "$T/run/regtrace.log")" 'has SIGTRAP blocked: probes that were out of the text are not put back' "what may be missed then is reported"
 rests raw precond:exit_func:placed,repeat any
+
+# Probes of recorded functions are out between windows, beside alarms at other functions' ends too.
+# One call leads to a recorded function and to one whose end closes the window.
+cc -O1 -o "$T/between" "$REGTRACE_SOURCE/t/preload/patch/programs/between.c" || exit 99
+for chain in start:enter_func:begin,stop:exit_func:closing,repeat start:enter_func:begin,stop:enter_func:closing,repeat; do
+    rm -rf "$T/run"
+    run 60 "$REGTRACE" run -o "$T/run" -functions '^hot$' -control "$chain" -- "$T/between"
+    is "$out" '90, changed: within 10, between 0' "$chain: code between windows is as compiled" || diag "$err"
+    is "$("$REGTRACE" report "$T/run" | awk '/^Windows:/ { print $2 } $NF == "hot" { print $1 }' | tr '\n' ' ')" '10 30 ' "$chain: windows and calls"
+done
 done_testing
