@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds the traced process that a program descends from, and its folder, if the environment does not
- * name it: libc starts the programs of system() and popen() itself, with an environment that nobody
- * can complete. The stream of an ancestor names the folder. */
+ * Finds the traced process that a program descends from, and its folder, if the environment does
+ * not name it: libc starts the programs of system() and popen() itself, with an environment that
+ * nobody can complete. The stream of an ancestor names the folder. */
 #include "preload/life.h"
 #include "preload/process.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Masks that the program saves in a sigjmp_buf or a ucontext_t, and sets again by a jump. libc saves
- * the kernel's mask, which lacks the hidden signals (signals_hidden). They are noted beside it, in
- * the end of the sigset_t: it has 1024 bits, of which the kernel uses 64. */
+ * Masks that the program saves in a sigjmp_buf or a ucontext_t, and sets again by a jump. libc
+ * saves the kernel's mask, which lacks the hidden signals (signals_hidden). They are noted beside
+ * it, in the end of the sigset_t: it has 1024 bits, of which the kernel uses 64. */
 #include "preload/libc/interpose.h"
 #include "preload/libc/signals.h"
 #include "preload/process.h"

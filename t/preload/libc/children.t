@@ -17,7 +17,7 @@ for how in '' REGTRACE_CONTROL="$CHAINS" REGTRACE_FOLLOW=0 REGTRACE_DEFAULT_STAR
     done
 done
 
-# A warning of a child would be taken for its output. popen() starts it with an environment of its own.
+# A warning of a child would be taken for its output. libc starts the children of popen() itself.
 echo 'int fired(void) { return 0; }
 int main(void) { char b[99]; FILE *p = popen("sleep 0 2>&1", "r"); while (fgets(b, 99, p)) puts(b);
 return pclose(p) + fired(); }' | cc -include stdio.h -xc -o "$T/reads_child" - || exit 99
