@@ -110,6 +110,34 @@ PRELOAD_EXPORT int sigrelse(int signo)
     return mask_one(SIG_UNBLOCK, signo, NULL);
 }
 
+/* BSD's masks have 32 bits, bit n - 1 for signal n. */
+static int change_bits(int how, int bits)
+{
+    uint64_t mask = (uint32_t)bits;
+    sigset_t set, old;
+    (void)sigemptyset(&set);
+    memcpy(&set, &mask, sizeof mask);
+    if (sigprocmask(how, &set, &old) != 0)
+        return -1;
+    memcpy(&mask, &old, sizeof mask);
+    return (int)(uint32_t)mask;
+}
+
+PRELOAD_EXPORT int sigblock(int mask)
+{
+    return change_bits(SIG_BLOCK, mask);
+}
+
+PRELOAD_EXPORT int sigsetmask(int mask)
+{
+    return change_bits(SIG_SETMASK, mask);
+}
+
+PRELOAD_EXPORT int siggetmask(void)
+{
+    return change_bits(SIG_BLOCK, 0);
+}
+
 /* X/Open: SIG_HOLD blocks the signal and leaves its action. Everything else sets the action and
  * unblocks the signal. */
 PRELOAD_EXPORT __sighandler_t sigset(int signo, __sighandler_t handler)

@@ -205,6 +205,18 @@ static void contexts(void)
     trap("nested");
 }
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void bits(void)
+{
+    handle(SIGTRAP, count, 0, -1);
+    int before = sigblock(sigmask(SIGTRAP));
+    show("sigblock");
+    probed();
+    printf("sigsetmask: %x, siggetmask: %x\n", (unsigned)sigsetmask(before),
+           (unsigned)siggetmask());
+    trap("after sigsetmask");
+}
+
 /* A new program inherits the mask. */
 static void spawned(void)
 {
@@ -221,7 +233,8 @@ static void spawned(void)
 
 int main(void)
 {
-    static void (*const parts[])(void) = {jumps, handlers_left, coroutines, contexts, spawned};
+    static void (*const parts[])(void) = {jumps,    handlers_left, coroutines,
+                                          contexts, bits,          spawned};
     (void)setvbuf(stdout, NULL, _IONBF, 0);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         parts[i]();
