@@ -7,6 +7,7 @@
 #include "preload/count/sampling.h"
 #include "preload/libc/image_records.h"
 #include "preload/libc/interpose.h"
+#include "preload/libc/loaded_images.h"
 #include "preload/libc/signals.h"
 #include "preload/life.h"
 #include "preload/patch/probes.h"
@@ -264,6 +265,13 @@ bool process_links_mpi(void)
     return found;
 }
 
+static bool has_named_calls(const struct loaded_image *m, void *context)
+{
+    (void)context;
+    return image_has_named_calls(m->info);
+}
+
+/* A writer that starts before main takes no time of the program's first event. */
 bool process_wants_early_start(void)
 {
     static const enum ctl_type without_mpi[] = {CTL_TIMEOUT,    CTL_SIGNAL, CTL_INTERACTIVE,
@@ -273,8 +281,8 @@ bool process_wants_early_start(void)
             return true;
     if (process.options.number[OPT_count] != 0)
         return true;
-    return !process_is_idle() &&
-           (process.links_mpi || parts_want_all_threads() || probe_functions_wanted());
+    return !process_is_idle() && (process.links_mpi || parts_want_all_threads() ||
+                                  probe_functions_wanted() || images_each(has_named_calls, NULL));
 }
 
 /* Did dlmopen() load this copy of the library into a namespace other than the first? Such a copy

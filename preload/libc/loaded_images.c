@@ -164,13 +164,14 @@ static size_t imported_end(const struct image_dynamic *d)
     return end;
 }
 
-static bool imports(const struct image_dynamic *d, const char *name)
+/* Does the image import a symbol whose name begins with these n bytes? */
+static bool imports(const struct image_dynamic *d, const char *name, size_t n)
 {
     if (d->symbols == NULL || d->strings == NULL)
         return false;
     for (size_t i = 1, end = imported_end(d); i < end; i++)
         if (d->symbols[i].st_shndx == SHN_UNDEF &&
-            strcmp(d->strings + d->symbols[i].st_name, name) == 0)
+            strncmp(d->strings + d->symbols[i].st_name, name, n) == 0)
             return true;
     return false;
 }
@@ -209,6 +210,14 @@ size_t image_symbols_end(const struct image_dynamic *d)
 
 bool image_is_instrumented(const struct dl_phdr_info *info)
 {
+    static const char name[] = "__cyg_profile_func_enter";
     struct image_dynamic d;
-    return image_read_dynamic(info, &d) && imports(&d, "__cyg_profile_func_enter");
+    return image_read_dynamic(info, &d) && imports(&d, name, sizeof name);
+}
+
+bool image_has_named_calls(const struct dl_phdr_info *info)
+{
+    static const char name[] = "regtrace_";
+    struct image_dynamic d;
+    return image_read_dynamic(info, &d) && imports(&d, name, sizeof name - 1);
 }

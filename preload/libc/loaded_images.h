@@ -53,5 +53,7 @@ size_t image_symbols_end(const struct image_dynamic *d);
 
 /* Was the image compiled with -finstrument-functions? Then its functions report their entries. */
 bool image_is_instrumented(const struct dl_phdr_info *info);
+/* Does the image make calls of regtrace.h? */
+bool image_has_named_calls(const struct dl_phdr_info *info);
 
 #endif

@@ -357,4 +357,32 @@ run 60 env REGTRACE_DIR="$T/early.run" REGTRACE_DEFAULT_START=0 LD_PRELOAD="$LIB
 wait_for 20 test -e "$T/early.run/regtrace.h5"
 is "$("$REGTRACE" dump "$T/early.run" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\) .* EV_FIRED .*event="\([a-z-]*\)".*/\1 \2/p' | sort -s -n | xargs)" \
     '0 start 0 stop 1 start 1 stop 2 start 2 stop' 'threads that have recorded nothing yet fire events'
+
+# The stream and the writer of such a program begin before main, so that its first region is not
+# shorter by what they take. Others have none until there is something to record.
+said=
+no_stream() { [ -z "$(ls streams)" ]; }
+for call in 'regtrace_region_begin("work")' '(void)0'; do
+    mkdir -p streams
+    cat >begins.c <<END
+#include <dirent.h>
+#include <regtrace.h>
+#include <stdio.h>
+int main(void)
+{
+    int streams = -2; /* . and .. */
+    DIR *d = opendir("streams");
+    while (d != NULL && readdir(d) != NULL)
+        streams++;
+    $call;
+    return printf("%d\n", streams) < 0;
+}
+END
+    cc -O1 -I"$REGTRACE_SOURCE/share/include" -o begins begins.c || exit 99
+    run 60 env REGTRACE_DIR="$T/begins.run" REGTRACE_SHM="$T/streams" LD_PRELOAD="$LIBREGTRACE" ./begins
+    said="$said$out "
+    wait_for 20 no_stream
+    rm -rf streams begins.run
+done
+is "$said" '1 0 ' 'a program with named calls begins to record before main, no other'
 done_testing
