@@ -4,6 +4,7 @@
 #include "preload/count/totals.h"
 #include "preload/libc/interpose.h"
 #include "preload/life.h"
+#include "preload/patch/probes.h"
 #include "preload/process.h"
 #include "preload/thread.h"
 #include "preload/window/interrupts.h"
@@ -27,7 +28,14 @@ static const char *unmatched(const struct ctl_alarm *alarm)
     case CTL_UNIFORM: return "the program ended before so many instructions";
     case CTL_INTERACTIVE: return "nobody asked by regtrace ctl";
     case CTL_SIGNAL: return "the signal did not come";
-    default: return "nothing matched it";
+    case CTL_ENTER_FUNC:
+    case CTL_EXIT_FUNC:
+        return probes_have_alarm(alarm->index)
+                   ? "the function is there, but nothing called it; calls may have been inlined"
+                   : "nothing matched it";
+    default:
+        return probes_have_alarm(alarm->index) ? "the place is there, but was not executed"
+                                               : "nothing matched it";
     }
 }
 

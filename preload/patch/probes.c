@@ -424,6 +424,12 @@ static bool has_alarm(const struct probe_sites *s, uint16_t alarm)
     return false;
 }
 
+bool probes_have_alarm(uint16_t alarm)
+{
+    const struct probe_sites *s = atomic_load(&sites);
+    return s != NULL && has_alarm(s, alarm);
+}
+
 /* Removes the rows of unloaded images, because another image may be loaded at their addresses. */
 void probes_images_gone(void)
 {

@@ -41,6 +41,8 @@ void probes_thread_known(void);
 void probes_thread_gone(void);
 /* In the child of fork. */
 void probes_forked(void);
+/* Is a place of this alarm in the loaded images? */
+bool probes_have_alarm(uint16_t alarm);
 
 /* The room of a thread for the list of the functions that it is in. probe_room_end() stops its
  * use. */

@@ -90,6 +90,20 @@ cc -O1 -finstrument-functions -o "$T/own" "$T/own.c" || exit 99
 rm -f "$T/log"
 run 60 env REGTRACE_DIR="$T/own-run" REGTRACE_CONTROL="precond:enter_func:own,repeat" REGTRACE_CONTROLLER_LOG="$T/log" LD_PRELOAD="$T/lib/libregtrace.so" "$T/own"
 is "$status $(grep -c ' event precond ' "$T/log")" "0 2" "a program without a symbol of its own in its table that reports its functions: each entry counts once" || diag "$err"
+
+# A function that is inlined wherever it is called has an entry that nothing reaches.
+cat >"$T/inline.c" <<'END'
+int solve(int n);
+int solve(int n) { return n + 1; }
+__attribute__((noinline)) void begin(void) { __asm__ volatile(""); }
+int main(int argc, char **argv) { (void)argv; begin(); return solve(argc) - argc - 1; }
+END
+cc -O2 -o "$T/inline" "$T/inline.c" || exit 99
+run 60 "$REGTRACE" run -o "$T/inline-run" -control 'start:enter_func:begin,stop:enter_func:solve' -- "$T/inline"
+is "$status" 0 "a function that is inlined wherever it is called" || diag "$err"
+like "$("$REGTRACE" report "$T/inline-run")" 'stop:enter_func:solve: the function is there, but nothing called it; calls may have been inlined' \
+    "the report says so"
+like "$("$REGTRACE" report "$T/inline-run")" 'together +[0-9.]*%  of the time of the threads' "with our overhead as a part of the threads' time"
 if command -v valgrind >/dev/null; then
     echo 'int main(void) { return 0; }' >"$T/small.c" && cc -o "$T/small" "$T/small.c" "${many[@]}" || exit 99
     # counted CHAIN: prints how many thousand instructions the process executes with that chain.
