@@ -406,7 +406,10 @@ static int run_main(int argc, char **argv)
 
 static const struct command_option run_options[] = {
     {"output", "DIR", "folder of the run (default regtrace-PROGRAM-JOB) [REGTRACE_DIR]", 'o'},
-    {"explain", NULL, "say in words what the chains will do, check them, run nothing", 0},
+    {"explain", NULL,
+     "say in words what the chains will do, check them, run nothing; names of functions are looked "
+     "up at run time",
+     0},
     {"quiet", NULL, "no warnings before and no lines about the recording after the run", 0},
     {NULL, NULL, NULL, 0},
 };
