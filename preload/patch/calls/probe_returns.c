@@ -35,6 +35,7 @@ struct return_place {
 
 static struct return_place places[PLACES];
 static unsigned place_count;
+static _Atomic bool some_kept; /* a place is KEPT */
 static struct area {
     uint8_t *base;
     size_t used;
@@ -269,6 +270,8 @@ const struct probe_site *probe_return_site(const struct probe_sites *all, uintpt
 
 bool probe_return_is_kept(uintptr_t at)
 {
+    if (!atomic_load(&some_kept))
+        return false;
     const struct return_place *p = look_up(at);
     return atomic_load_explicit(&p->at, memory_order_acquire) == at && (p->flags & KEPT) != 0;
 }
@@ -284,6 +287,7 @@ bool probe_return_keep(uintptr_t at)
             p->displaced = sizeof p->bytes;
         }
         p->flags |= KEPT;
+        atomic_store(&some_kept, true);
         atomic_store_explicit(&p->at, at, memory_order_release);
         is = true;
     }
