@@ -50,12 +50,11 @@ struct sigaction signals_trap_action(void)
 void signals_hand_on(int signo, siginfo_t *info, void *context)
 {
     const ucontext_t *uc = context;
-    uint64_t mask, wanted = signals_handler_mask(signo), trap = sys_signal_bit(SIGTRAP);
-    bool hides = (signals_kept_bits() & trap) != 0;
+    uint64_t mask, kept = signals_kept_bits();
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    mask |= wanted & ~signals_kept_bits();
+    mask &= ~(kept & sys_signal_bit(SIGTRAP));
     uint64_t all = sys_block_signals();
-    sys_restore_signals(hides ? mask & ~trap : mask);
+    sys_restore_signals(mask | (signals_handler_mask(signo) & ~kept));
     signals_handler(signo, info, context);
     sys_restore_signals(all);
 }

@@ -48,8 +48,6 @@ int values_context(void)
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-extern char **environ;
-
 #define PERIOD_SPREAD 30u /* per mille to either side: DCPI has 60 to 64 thousand cycles */
 
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
