@@ -10,7 +10,7 @@ for part in cancels keys names; do
     clean "$part" 1 threads $part
 done
 clean "threads, nothing recorded" 0 REGTRACE_DEFAULT_START=0 threads names
-clean "forked children" 5 libc/children working
+clean "forked children, and their parent" 6 libc/children working
 clean "exec, ten times" 10 libc/children chain 0
 for end in _exit syscall; do
     clean "end by $end" 1 libc/children end $end

@@ -111,7 +111,7 @@ ok $? "its events are all there" || diag "$(dumped "$T/left" | diff - "$T/sorted
 run 120 "$REGTRACE" recover "$T/left"
 is "$status" 0 "it is recovered" || diag "$out $err"
 run 60 pieces "$T/left/rank-00000.h5"
-like "$status $out" '^0 recovered ([0-9]+) of \1 events in ([6-9]|[0-9]{2,}) pieces of 4 threads$' "and has all then"
+like "$status $out" '^0 recovered ([0-9]+) of \1 events in ([6-9]|[0-9]{2,}) pieces of 5 threads$' "and has all then"
 ok_run "which check says too" "$REGTRACE" check "$T/left"
 
 # Files of one window.
