@@ -4,6 +4,7 @@
 #include "tools/addresses.h"
 
 #include "base/identity.h"
+#include "base/toolkit/array.h"
 #include "tools/json.h"
 
 #include <errno.h>
@@ -65,37 +66,6 @@ int addresses_begin_rank(struct addresses *a, const struct rt_rank *rank)
     return rc;
 }
 
-static size_t slot_of(const struct addresses *a, uint32_t image, uint64_t offset)
-{
-    uint64_t x = (offset * UINT64_C(0x9e3779b97f4a7c15)) ^ image;
-    size_t i = (size_t)(x ^ x >> 29) & (a->table_size - 1);
-    for (; a->table[i] != 0; i = (i + 1) & (a->table_size - 1)) {
-        const struct address *q = &a->items[a->table[i] - 1];
-        if (q->image == image && q->offset == offset)
-            break;
-    }
-    return i;
-}
-
-static int grow(struct addresses *a)
-{
-    size_t size = a->table_size == 0 ? 1024 : 2 * a->table_size;
-    struct address *items = realloc(a->items, size / 2 * sizeof *items);
-    uint32_t *table = calloc(size, sizeof *table);
-    if (items != NULL)
-        a->items = items;
-    if (items == NULL || table == NULL) {
-        free(table);
-        return -ENOMEM;
-    }
-    free(a->table);
-    a->table = table;
-    a->table_size = size;
-    for (size_t i = 0; i < a->count; i++)
-        a->table[slot_of(a, a->items[i].image, a->items[i].offset)] = (uint32_t)i + 1;
-    return 0;
-}
-
 /* Returns the map with the highest base not above the address. If several have that base (unloaded
  * and loaded again), prefers the latest at `clock`. */
 static const struct rt_map *find_map(const struct rt_rank_tables *t, uint64_t address,
@@ -113,15 +83,14 @@ static const struct rt_map *find_map(const struct rt_rank_tables *t, uint64_t ad
 
 static int find_item(struct addresses *a, uint32_t image, uint64_t offset, uint32_t *item)
 {
-    if (2 * (a->count + 1) > a->table_size && grow(a) != 0)
+    struct address *items = array_grown(a->items, a->count, &a->room, sizeof *items);
+    if (items == NULL)
         return -ENOMEM;
-    size_t slot = slot_of(a, image, offset);
-    if (a->table[slot] == 0) {
-        a->items[a->count++] = (struct address){.image = image, .offset = offset};
-        a->table[slot] = (uint32_t)a->count;
-    }
-    *item = a->table[slot] - 1;
-    return 0;
+    a->items = items;
+    *item = key_table_add(&a->places, image, offset);
+    if (*item == a->count)
+        items[a->count++] = (struct address){.image = image, .offset = offset};
+    return *item != KEY_NONE ? 0 : -ENOMEM;
 }
 
 int addresses_find(struct addresses *a, uint64_t address, uint64_t clock, uint32_t *item)
@@ -206,7 +175,7 @@ void addresses_free(struct addresses *a)
         free(a->items[i].name);
     free(a->images);
     free(a->items);
-    free(a->table);
+    key_table_free(&a->places);
     free(a->image_of_map);
     *a = (struct addresses){0};
 }

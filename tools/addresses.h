@@ -3,6 +3,7 @@
 #ifndef REGTRACE_TOOLS_ADDRESSES_H
 #define REGTRACE_TOOLS_ADDRESSES_H
 
+#include "base/toolkit/key_table.h"
 #include "tools/tools.h"
 #include "writer/writer.h"
 
@@ -32,10 +33,9 @@ struct address {
 struct addresses {
     struct address_image *images;
     size_t image_count;
-    struct address *items;
-    size_t count;
-    uint32_t *table; /* hash table of item + 1; 0: free slot */
-    size_t table_size;
+    struct address *items; /* by number of `places` */
+    size_t count, room;
+    struct key_table places;             /* high: image, low: offset */
     const struct rt_rank_tables *tables; /* of the current rank */
     uint32_t *image_of_map;              /* by index of tables->maps */
 };

@@ -3,6 +3,8 @@
  * images have been loaded. */
 #include "tools/channels/function_numbers.h"
 
+#include "base/toolkit/array.h"
+#include "base/toolkit/key_table.h"
 #include "tools/addresses.h"
 #include "tools/channels/name_numbers.h"
 
@@ -11,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A known address of a process; number 0: free. */
+/* The function of an address of a process, looked up after so many image loads. */
 struct known_function {
-    uint64_t address;
-    uint32_t file, generation, number;
+    uint32_t generation, number;
 };
 
 struct image_file {
@@ -27,9 +28,10 @@ struct function_numbers {
     struct names names;
     uint32_t *file_of; /* by stream */
     struct image_file *files;
-    uint32_t file_count, begun; /* begun: 1 + the file that `addresses` is set to */
-    struct known_function *table;
-    size_t table_size, known_count;
+    uint32_t file_count, begun;       /* begun: 1 + the file that `addresses` is set to */
+    struct key_table addresses_known; /* high: file, low: address */
+    struct known_function *known;     /* by number of addresses_known */
+    size_t known_count, known_room;
 };
 
 static int no_memory(struct rt_error *e)
@@ -67,35 +69,9 @@ void function_numbers_close(struct function_numbers *f)
     names_free(&f->names);
     free(f->file_of);
     free(f->files);
-    free(f->table);
+    key_table_free(&f->addresses_known);
+    free(f->known);
     free(f);
-}
-
-static struct known_function *slot_of(const struct function_numbers *f, uint32_t file,
-                                      uint64_t address)
-{
-    uint64_t h = (address ^ (uint64_t)file << 48) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t mask = f->table_size - 1, at = (h >> 20) & mask;
-    while (f->table[at].number != 0 &&
-           (f->table[at].address != address || f->table[at].file != file))
-        at = (at + 1) & mask;
-    return &f->table[at];
-}
-
-static int grow(struct function_numbers *f, struct rt_error *e)
-{
-    size_t before = f->table_size;
-    struct known_function *old = f->table,
-                          *table = calloc(before != 0 ? 2 * before : 256, sizeof *table);
-    if (table == NULL)
-        return no_memory(e);
-    f->table = table;
-    f->table_size = before != 0 ? 2 * before : 256;
-    for (size_t i = 0; i < before; i++)
-        if (old[i].number != 0)
-            *slot_of(f, old[i].file, old[i].address) = old[i];
-    free(old);
-    return 0;
 }
 
 /* Finds the name of an address, and the number of that name. */
@@ -127,17 +103,24 @@ int function_numbers_find(struct function_numbers *f, uint32_t stream, uint64_t 
                           uint64_t clock, uint32_t *number, struct rt_error *e)
 {
     uint32_t file = f->file_of[stream];
-    if (2 * f->known_count >= f->table_size && grow(f, e) != 0)
-        return -ENOMEM;
-    struct known_function *k = slot_of(f, file, address);
-    if (k->number == 0 || k->generation != f->files[file].generation) {
+    uint32_t now = f->files[file].generation;
+    struct known_function *known =
+        array_grown(f->known, f->known_count, &f->known_room, sizeof *known);
+    if (known == NULL)
+        return no_memory(e);
+    f->known = known;
+    uint32_t at = key_table_add(&f->addresses_known, file, address);
+    if (at == KEY_NONE)
+        return no_memory(e);
+    if (at == f->known_count)
+        known[f->known_count++] = (struct known_function){now, 0};
+    if (known[at].number == 0 || known[at].generation != now) {
         int rc = look_up(f, file, address, clock, number, e);
         if (rc != 0)
             return rc;
-        f->known_count += k->number == 0;
-        *k = (struct known_function){address, file, f->files[file].generation, *number};
+        known[at] = (struct known_function){now, *number};
     }
-    *number = k->number;
+    *number = known[at].number;
     return 0;
 }
 

@@ -75,7 +75,7 @@ const char *colour_of(const struct timeline *t, uint32_t lane, uint32_t number, 
 {
     const char *name = replay_channel(t->replay, lane).name;
     enum lane_kind kind = t->lanes[lane].kind;
-    int64_t value = t->lanes[lane].values.values[number];
+    int64_t value = lane_value(&t->lanes[lane], number);
     bool is_strong = kind == LANE_CALLS || kind == LANE_TICKS;
     uint64_t i = number;
     if (strncmp(text, "unknown:", 8) == 0)

@@ -152,14 +152,14 @@ static void push_box(struct collector *c, uint32_t stream, uint32_t lane, int64_
     struct column *cell = cell_of(c, stream, lane);
     if (cell->depth != 0 && cell->boxes[cell->depth - 1].is_unknown)
         pop_box(c, stream, lane, time);
-    uint32_t number = values_number(&c->t->lanes[lane].values, value);
+    uint32_t number = key_table_add(&c->t->lanes[lane].values, 0, (uint64_t)value);
     struct box *more = array_grown(cell->boxes, cell->depth, &cell->room, sizeof *more);
     if (more == NULL) {
         failed(c);
         return;
     }
     cell->boxes = more;
-    if (number == UINT32_MAX)
+    if (number == KEY_NONE)
         failed(c);
     else
         cell->boxes[cell->depth++] = (struct box){time, number, call, false};
@@ -175,7 +175,7 @@ static int64_t top_of(const struct collector *c, uint32_t stream, uint32_t lane)
 {
     const struct column *cell = cell_of(c, stream, lane);
     return cell->depth == 0 ? 0
-                            : c->t->lanes[lane].values.values[cell->boxes[cell->depth - 1].value];
+                            : lane_value(&c->t->lanes[lane], cell->boxes[cell->depth - 1].value);
 }
 
 static bool is_stack(const struct lane *l)
@@ -261,8 +261,8 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     switch (l->kind) {
     case LANE_TICKS: /* a tick is shown from 1 ns before its event */
         if (value != 0) {
-            uint32_t number = values_number(&c->t->lanes[channel].values, value);
-            if (number == UINT32_MAX)
+            uint32_t number = key_table_add(&c->t->lanes[channel].values, 0, (uint64_t)value);
+            if (number == KEY_NONE)
                 failed(c);
             else
                 put_item(c, row, channel, 0, (struct item){time + 1, time + 1, number, {0}});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Encodes and decodes items, numbers values, and makes the texts of rows and values. */
+ * Encodes and decodes items, and makes the texts of rows and values. */
 #include "tools/timeline/tracks.h"
 
 #include "tools/tools.h"
@@ -96,61 +96,6 @@ int track_read(struct timeline *t, uint32_t track,
     return spool_read(t->spool, track, read_piece, &r, e);
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
-
-static uint32_t *place_of(const struct track_values *v, int64_t value)
-{
-    uint64_t hash = (uint64_t)value * UINT64_C(0x9e3779b97f4a7c15);
-    for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
-        uint32_t *p = &v->table[i & (v->table_size - 1)];
-        if (*p == 0 || v->values[*p - 1] == value)
-            return p;
-    }
-}
-
-static bool values_grow(struct track_values *v)
-{
-    uint32_t room = v->room == 0 ? 16 : 2 * v->room;
-    int64_t *values = realloc(v->values, room * sizeof *values);
-    if (values != NULL)
-        v->values = values;
-    uint32_t *table = calloc((size_t)room * 2, sizeof *table);
-    if (values == NULL || table == NULL) {
-        free(table);
-        return false;
-    }
-    free(v->table);
-    v->table = table;
-    v->table_size = 2 * room;
-    v->room = room;
-    for (uint32_t i = 0; i < v->count; i++)
-        *place_of(v, v->values[i]) = i + 1;
-    return true;
-}
-
-uint32_t values_number(struct track_values *v, int64_t value)
-{
-    if (v->count == v->room && !values_grow(v))
-        return UINT32_MAX;
-    uint32_t *p = place_of(v, value);
-    if (*p == 0) {
-        v->values[v->count++] = value;
-        *p = v->count;
-    }
-    return *p - 1;
-}
-
-uint32_t values_find(const struct track_values *v, int64_t value)
-{
-    return v->count != 0 ? *place_of(v, value) - 1 : UINT32_MAX;
-}
-
-void values_free(struct track_values *v)
-{
-    free(v->values);
-    free(v->table);
-}
-
 /* --- rows ------------------------------------------------------------------------------------- */
 
 void thread_text(const struct timeline *t, uint32_t thread, char out[64])
@@ -193,7 +138,7 @@ bool lane_is_used(const struct timeline *t, uint32_t lane)
 static void take_label(void *context, int64_t value, const char *text)
 {
     struct lane_texts *l = context;
-    uint32_t number = values_find(&l->timeline->lanes[l->lane].values, value);
+    uint32_t number = key_table_find(&l->timeline->lanes[l->lane].values, 0, (uint64_t)value);
     if (number < l->count && l->texts[number] == NULL) {
         l->texts[number] = strdup(text);
         l->incomplete |= l->texts[number] == NULL;
@@ -218,23 +163,22 @@ static char *text_of_number(const struct timeline *t, uint32_t lane, int64_t val
 
 struct lane_texts lane_texts_open(const struct timeline *t, uint32_t lane)
 {
-    const struct track_values *v = &t->lanes[lane].values;
-    struct lane_texts l = {.texts = calloc(v->count + 1u, sizeof *l.texts),
-                           .count = v->count,
-                           .timeline = t,
-                           .lane = lane};
+    uint32_t count = t->lanes[lane].values.count;
+    struct lane_texts l = {
+        .texts = calloc(count + 1u, sizeof *l.texts), .count = count, .timeline = t, .lane = lane};
     if (l.texts == NULL) {
         tool_warning("timeline", "no memory: the names of a row are left out");
         return l;
     }
     replay_labels(t->replay, lane, take_label, &l);
-    for (uint32_t i = 0; i < v->count; i++) {
-        if (t->options.salvaged && lane != t->runs && v->values[i] == EMU_BAD) {
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t value = lane_value(&t->lanes[lane], i);
+        if (t->options.salvaged && lane != t->runs && value == EMU_BAD) {
             free(l.texts[i]);
             l.texts[i] = strdup("unknown: events are missing or wrong");
         }
         if (l.texts[i] == NULL)
-            l.texts[i] = text_of_number(t, lane, v->values[i]);
+            l.texts[i] = text_of_number(t, lane, value);
         l.incomplete |= l.texts[i] == NULL;
     }
     if (l.incomplete)
@@ -266,7 +210,7 @@ void timeline_close(struct timeline *t)
     if (t == NULL)
         return;
     for (uint32_t k = 0; t->lanes != NULL && k < t->lane_count; k++)
-        values_free(&t->lanes[k].values);
+        key_table_free(&t->lanes[k].values);
     free(t->lanes);
     free(t->tracks);
     spool_close(t->spool);

@@ -7,6 +7,7 @@
 #include "tools/timeline/message_lines.h"
 #include "tools/timeline/short_name.h"
 #include "tools/timeline/spool.h"
+#include "base/toolkit/key_table.h"
 #include "tools/timeline/timeline.h"
 
 enum lane_kind {
@@ -18,19 +19,11 @@ enum lane_kind {
     LANE_CURVE,
 };
 
-/* The values of a lane, numbered in the order in which they first occur. */
-struct track_values {
-    int64_t *values;
-    uint32_t count, room;
-    uint32_t *table; /* hash: number + 1 */
-    uint32_t table_size;
-};
-
 /* A channel that is shown. */
 struct lane {
     enum lane_kind kind;
     uint32_t channel;
-    struct track_values values;
+    struct key_table values; /* numbers of the values; low: the value */
 };
 
 /* The arguments of an MPI call. Peers and tags: INT32_MIN if none. */
@@ -105,11 +98,10 @@ RT_MUST_CHECK int track_read(struct timeline *t, uint32_t track,
                              int (*take)(void *context, const struct item *item), void *context,
                              struct rt_error *e);
 
-/* Returns the value's number, a new one if needed, or UINT32_MAX if there is no memory. */
-uint32_t values_number(struct track_values *v, int64_t value);
-/* Returns the value's number, or UINT32_MAX if it has none. */
-uint32_t values_find(const struct track_values *v, int64_t value);
-void values_free(struct track_values *v);
+static inline int64_t lane_value(const struct lane *l, uint32_t number)
+{
+    return (int64_t)l->values.keys[number].low;
+}
 
 /* Updates init_end and finalize_begin from an enter or a leave of an MPI function, of any
  * process. */

@@ -78,37 +78,11 @@ static uint32_t image_of(struct skel_shapes *s, const struct skel_folder *f, con
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-static size_t slot_of(const struct skel_shapes *s, uint32_t image, uint64_t address)
-{
-    uint64_t x = address * UINT64_C(0x9e3779b97f4a7c15) ^ image;
-    size_t i = (size_t)(x ^ x >> 29) & (s->table_size - 1);
-    for (; s->table[i] != 0; i = (i + 1) & (s->table_size - 1)) {
-        const struct rt_accesses_place *p = &s->places[s->table[i] - 1];
-        if (p->image == image && p->address == address)
-            break;
-    }
-    return i;
-}
-
-static bool grow_table(struct skel_shapes *s)
-{
-    size_t size = s->table_size == 0 ? 1024 : 2 * s->table_size;
-    uint32_t *table = calloc(size, sizeof *table);
-    if (table == NULL)
-        return false;
-    free(s->table);
-    s->table = table;
-    s->table_size = size;
-    for (size_t i = 0; i < s->place_count; i++)
-        table[slot_of(s, s->places[i].image, s->places[i].address)] = (uint32_t)i + 1;
-    return true;
-}
-
 const struct rt_accesses_place *skel_shapes_find(const struct skel_shapes *s, uint32_t image,
                                                  uint64_t address)
 {
-    size_t slot = s->table_size != 0 ? slot_of(s, image, address) : 0;
-    return s->table_size != 0 && s->table[slot] != 0 ? &s->places[s->table[slot] - 1] : NULL;
+    uint32_t row = key_table_find(&s->place_keys, image, address);
+    return row != KEY_NONE ? &s->places[row] : NULL;
 }
 
 /* Copies the text after a blank; sets NULL if there is none. Returns false if there is no
@@ -123,18 +97,13 @@ static bool take_text(const char *text, const char **out)
 static bool add_place(struct skel_shapes *s, uint64_t address, const struct rt_accesses_place *what,
                       const char *text)
 {
-    uint32_t image = what->image;
-    if (2 * (s->place_count + 1) > s->table_size && !grow_table(s))
-        return false;
-    size_t slot = slot_of(s, image, address);
-    if (s->table[slot] != 0)
+    if (key_table_find(&s->place_keys, what->image, address) != KEY_NONE)
         return true;
     struct rt_accesses_place *p = grow(&s->places, &s->place_count, sizeof *p);
-    if (p == NULL)
+    if (p == NULL || key_table_add(&s->place_keys, what->image, address) == KEY_NONE)
         return false;
     *p = *what;
     p->address = address;
-    s->table[slot] = (uint32_t)s->place_count;
     return take_text(text, &p->expression);
 }
 
@@ -396,6 +365,6 @@ void skel_shapes_free(struct skel_shapes *s)
     free(s->functions);
     free(s->loops);
     free(s->places);
-    free(s->table);
+    key_table_free(&s->place_keys);
     *s = (struct skel_shapes){.images = NULL};
 }

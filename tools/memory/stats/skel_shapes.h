@@ -4,6 +4,7 @@
 #ifndef REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPES_H
 #define REGTRACE_TOOLS_MEMORY_STATS_SKEL_SHAPES_H
 
+#include "base/toolkit/key_table.h"
 #include "tools/memory/skel_command.h"
 #include "writer/writer.h"
 
@@ -18,8 +19,7 @@ struct skel_shapes {
     struct rt_accesses_loop *loops;
     struct rt_accesses_place *places;
     size_t image_count, function_count, loop_count, place_count;
-    uint32_t *table; /* hash table of places: row + 1 */
-    size_t table_size;
+    struct key_table place_keys; /* high: image, low: address; its numbers are rows of `places` */
 };
 
 /* Reads the shapes of all skeletons that the folder has compiled so far. Returns false, and prints

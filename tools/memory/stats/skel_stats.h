@@ -48,9 +48,10 @@ struct stats_instruction {
 struct stats_lane {
     struct skel_records records;
     const struct skel_grain *grain;
-    struct stats_instruction **instructions, **table; /* table: hash table of them */
-    size_t instruction_count, table_size;
-    struct stats_instruction start; /* its `next` predicts the first instruction */
+    struct stats_instruction **instructions; /* by number of `instruction_keys` */
+    size_t instruction_count, instruction_room;
+    struct key_table instruction_keys; /* high: kind, low: program counter */
+    struct stats_instruction start;    /* its `next` predicts the first instruction */
     struct stats_stream *streams;
     size_t stream_count;
     struct skel_reuse reuse; /* state of the last stream */

@@ -3,6 +3,8 @@
  * steps if it is in the same line as the last one of its instruction. */
 #include "tools/memory/stats/skel_stats.h"
 
+#include "base/toolkit/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,49 +23,26 @@ static uint64_t kind_of(const struct accesses_record *r)
     return (uint64_t)r->bytes << 8 | r->kind;
 }
 
-static size_t slot_of(const struct stats_lane *l, uint64_t pc, uint64_t kind)
-{
-    uint64_t x = (pc ^ kind << 48) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t i = (size_t)(x ^ x >> 32) & (l->table_size - 1);
-    while (l->table[i] != NULL && (l->table[i]->pc != pc || l->table[i]->kind != kind))
-        i = (i + 1) & (l->table_size - 1);
-    return i;
-}
-
-static bool grow_table(struct stats_lane *l)
-{
-    size_t size = l->table_size == 0 ? 64 : 2 * l->table_size;
-    struct stats_instruction **table = calloc(size, sizeof(struct stats_instruction *)),
-                             **list = realloc(l->instructions,
-                                              size / 2 * sizeof(struct stats_instruction *));
-    if (list != NULL)
-        l->instructions = list;
-    if (table == NULL || list == NULL) {
-        free(table);
-        return false;
-    }
-    free(l->table);
-    l->table = table;
-    l->table_size = size;
-    for (size_t i = 0; i < l->instruction_count; i++)
-        table[slot_of(l, list[i]->pc, list[i]->kind)] = list[i];
-    return true;
-}
-
 static struct stats_instruction *find_instruction(struct stats_lane *l,
                                                   const struct accesses_record *r)
 {
-    if (2 * l->instruction_count >= l->table_size && !grow_table(l))
+    uint64_t kind = kind_of(r);
+    uint32_t number = key_table_find(&l->instruction_keys, kind, r->pc);
+    if (number != KEY_NONE)
+        return l->instructions[number];
+    struct stats_instruction **more = array_grown((void *)l->instructions, l->instruction_count,
+                                                  &l->instruction_room,
+                                                  sizeof(struct stats_instruction *)),
+                             *i = calloc(1, sizeof *i);
+    if (more != NULL)
+        l->instructions = more;
+    if (more == NULL || i == NULL || key_table_add(&l->instruction_keys, kind, r->pc) == KEY_NONE) {
+        free(i);
         return NULL;
-    size_t slot = slot_of(l, r->pc, kind_of(r));
-    if (l->table[slot] != NULL)
-        return l->table[slot];
-    struct stats_instruction *i = calloc(1, sizeof *i);
-    if (i == NULL)
-        return NULL;
-    *i = (struct stats_instruction){.pc = r->pc, .kind = kind_of(r)};
+    }
+    *i = (struct stats_instruction){.pc = r->pc, .kind = kind};
     i->lines.words = l->grain->words;
-    l->table[slot] = l->instructions[l->instruction_count++] = i;
+    l->instructions[l->instruction_count++] = i;
     return i;
 }
 
@@ -298,7 +277,7 @@ void stats_lane_free(struct stats_lane *l)
         free(l->instructions[k]);
     }
     free(l->instructions);
-    free(l->table);
+    key_table_free(&l->instruction_keys);
     free(l->streams);
     skel_reuse_free(&l->reuse);
     free(l);
