@@ -25,10 +25,9 @@ struct process {
     bool traced; /* false: every wrapper passes straight through, for good */
     bool writer_started;
     bool links_mpi;
-    bool child;          /* a traced process forked or started this one */
-    bool follow;         /* REGTRACE_FOLLOW */
-    bool in_vfork_child; /* the process is a child of vfork: write nothing at all */
-    uint32_t pid;        /* pid that owns this state; a different getpid() means an unseen fork */
+    bool child;   /* a traced process forked or started this one */
+    bool follow;  /* REGTRACE_FOLLOW */
+    uint32_t pid; /* pid that owns this state; a different getpid() means an unseen fork */
     const struct pmu_backend *pmu; /* instruction counter; NULL: none */
     int internal_signal;           /* interrupts our own threads; 0: none is reserved */
     struct identity id;

@@ -69,12 +69,13 @@ static void say_refused(char *said, const char *path)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s (%.80s)", n != 0 ? ", " : "",
                                   name, why);
     }
+    if (count == 0)
+        return;
     char line[700];
     (void)snprintf(line, sizeof line,
                    "%u functions of %.60s are not recorded for memory traces: %s%s", count,
                    identity_base_name(path), text, count > NAMED_MAX ? ", ..." : "");
-    if (count != 0)
-        process_warn(line);
+    process_warn(line);
 }
 
 static size_t add_names(const char **arguments, size_t n, const char *option,

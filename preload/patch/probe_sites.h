@@ -76,6 +76,13 @@ struct probe_group {
     size_t count;
 };
 
+/* Sites that cannot be patched. */
+struct probe_refused {
+    uint64_t count;
+    uint64_t address; /* of the first one, in its image */
+    char reason[96];  /* why the first one cannot */
+};
+
 struct probe_sites {
     struct probe_site *rows; /* sorted by address */
     size_t count;

@@ -58,7 +58,7 @@ static void keep_copied(struct probe_sites *to, size_t from)
 static int take(const struct probe_image *image, struct probe_wish *w,
                 const struct probe_answer *answer, struct probe_sites *to, struct rt_error *e)
 {
-    uint64_t refused = 0;
+    struct probe_refused refused = {.count = 0};
     if (image->is_program)
         probe_missing_note(w, image, answer->reason);
     if (answer->plan != NULL && !image->no_int3 && w->of == NULL)
@@ -78,9 +78,12 @@ static int take(const struct probe_image *image, struct probe_wish *w,
     /* Refusals do not count: probe_returns.c patches further return sites as it meets them. */
     if (w->of != NULL)
         return rc;
-    if (refused != 0 && w->refused == 0)
+    if (w->refused.count == 0 && refused.count != 0) {
         (void)snprintf(w->refused_in, sizeof w->refused_in, "%s", identity_base_name(image->path));
-    w->refused += refused;
+        w->refused = refused;
+    } else {
+        w->refused.count += refused.count;
+    }
     return rc;
 }
 
@@ -386,6 +389,7 @@ void probes_images_loaded(void)
     }
     free_groups(&found);
     free(found.rows);
+    probe_refused_say();
     (void)pthread_mutex_unlock(&changing);
     if (rc != 0)
         log_detail(LOG_ERROR, "images that were loaded later have no probes", e.text);

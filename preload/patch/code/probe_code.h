@@ -12,11 +12,11 @@ struct probe_image;
 /* --- placing plans: probe_place.c ------------------------------------------------------------- */
 
 /* Places copies of the plan's sites near the image and makes them ready to be patched for these
- * alarms. Adds to *to one row for each site and alarm, and to *refused the number of sites that
- * cannot be patched. Returns 0, or -errno with the text. */
+ * alarms. Adds to *to one row for each site and alarm, and to *refused the sites that cannot be
+ * patched. Returns 0, or -errno with the text. */
 RT_MUST_CHECK int probe_place(const struct probe_image *image, const struct isa_plan *plan,
                               const uint16_t *alarms, unsigned alarm_count, struct probe_sites *to,
-                              uint64_t *refused, struct rt_error *e);
+                              struct probe_refused *refused, struct rt_error *e);
 struct isa_site probe_plan_site(const struct isa_plan *p, size_t i);
 /* Writes the bytes of a copy to `to`, for execution at `address`. Returns false if a target is out
  * of reach or the copy does not lie in the plan. */

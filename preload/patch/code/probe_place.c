@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -179,9 +180,21 @@ static bool note_placed(const uint8_t *code, size_t bytes)
     return true;
 }
 
+static void note_refused(const struct isa_plan *p, const struct isa_site *s,
+                         struct probe_refused *refused)
+{
+    if (refused->count++ != 0)
+        return;
+    refused->address = s->address;
+    (void)snprintf(refused->reason, sizeof refused->reason, "%s",
+                   (s->flags & ISA_SITE_REFUSED) != 0
+                       ? (const char *)table(p, &p->text) + s->reason
+                       : "a copy of it cannot reach what it refers to");
+}
+
 int probe_place(const struct probe_image *image, const struct isa_plan *plan,
                 const uint16_t *alarms, unsigned alarm_count, struct probe_sites *to,
-                uint64_t *refused, struct rt_error *e)
+                struct probe_refused *refused, struct rt_error *e)
 {
     size_t n = plan->sites.count, bytes = PAGE;
     for (size_t i = 0; i < n; i++) {
@@ -206,7 +219,8 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
         struct isa_site s = probe_plan_site(plan, i);
         struct probe_site row;
         bool placed = place_one(image, plan, &s, &at, &row);
-        *refused += !placed;
+        if (!placed)
+            note_refused(plan, &s, refused);
         for (unsigned k = 0; placed && k < alarm_count; k++) {
             row.alarm = alarms[k];
             rows[to->count++] = row;

@@ -5,6 +5,7 @@
 #include "preload/patch/plans/probe_wishes.h"
 
 #include "base/identity.h"
+#include "base/log.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #define MISSING_SAID 4u
+#define REFUSED_ROOM 320
 
 static void warn(const struct probe_wish *w, const char *what, const char *where)
 {
@@ -116,18 +118,43 @@ static void say_missing(const struct probe_wish *w)
              " (in the program; an image that is loaded later may have it)");
 }
 
+/* Writes what is to be said about refused places, "" if nothing new. */
+static void write_refused(struct probe_wish *w, char text[REFUSED_ROOM])
+{
+    const struct probe_refused *r = &w->refused;
+    text[0] = '\0';
+    if (r->count == w->refused_said)
+        return;
+    int n = r->count == 1
+                ? snprintf(text, REFUSED_ROOM, "a place cannot be patched and is left alone:")
+                : snprintf(text, REFUSED_ROOM,
+                           "%" PRIu64 " places cannot be patched and are left alone: the first",
+                           r->count);
+    (void)snprintf(text + n, REFUSED_ROOM - (size_t)n, " %s+0x%" PRIx64 " (%s)", w->refused_in,
+                   r->address, r->reason);
+    w->refused_said = r->count;
+}
+
+void probe_refused_say(void)
+{
+    char text[REFUSED_ROOM];
+    for (unsigned i = 0; i < probe_wish_count; i++) {
+        write_refused(&probe_wishes[i], text);
+        if (text[0] != '\0')
+            log_detail(LOG_WARNING, probe_wish_text(&probe_wishes[i]), text);
+    }
+}
+
 void probe_missing_say(bool instrumented)
 {
     unsigned missing = 0;
-    char text[256];
+    char text[REFUSED_ROOM];
     for (unsigned i = 0; i < probe_wish_count; i++) {
         const struct probe_wish *w = &probe_wishes[i];
         if (is_missing(w, instrumented) && missing++ < MISSING_SAID)
             say_missing(w);
-        (void)snprintf(text, sizeof text,
-                       "%" PRIu64 " places cannot be patched and are left alone, the first in %s",
-                       w->refused, w->refused_in);
-        if (w->refused != 0)
+        write_refused(&probe_wishes[i], text);
+        if (text[0] != '\0')
             warn(w, text, "");
         (void)snprintf(text, sizeof text, "%" PRIu64 " places may be data and are left alone",
                        w->unsure);

@@ -24,11 +24,12 @@ struct probe_wish {
     bool one_image; /* only the first image that has it counts */
     bool scans;     /* asks for all matches in an image; finding none is no error */
     bool unkept;    /* names an address of this process: another process cannot reuse the answer */
-    char masked[128];     /* name of an image that has it, but runs with SIGTRAP blocked */
-    uint64_t refused;     /* sites that cannot be patched */
-    char refused_in[128]; /* the first image with such a site */
-    uint64_t unsure;      /* matches that may be data */
-    char nearest[512];    /* remark of regtrace-sites about the program */
+    char masked[128]; /* name of an image that has it, but runs with SIGTRAP blocked */
+    struct probe_refused refused;
+    char refused_in[128];  /* the image of the first refused site */
+    uint64_t refused_said; /* so many are in a warning */
+    uint64_t unsure;       /* matches that may be data */
+    char nearest[512];     /* remark of regtrace-sites about the program */
 };
 
 /* Wishes of alarms, sorted by their first alarm, then all others. */
@@ -59,5 +60,7 @@ void probe_missing_note(struct probe_wish *w, const struct probe_image *image, c
 void probe_missing_search(const struct probe_image *images, unsigned n, bool instrumented);
 /* Warns of wishes that were not found, and of places that are left alone. */
 void probe_missing_say(bool instrumented);
+/* Warns of places in images that were loaded later and that are left alone. */
+void probe_refused_say(void);
 
 #endif

@@ -77,4 +77,26 @@ like "$err" "stop:address:itexd: no function 'itexd'; nearest are itext" "and th
 like "$(cat "$T/nap/regtrace.log")" 'itexd' "in the log, too"
 run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL=start:address:at_no REGTRACE_DIR="$T/nap2" "$P" nop 1
 like "$err" "no function 'at_no'; nearest are at_nop" "labels without a type are among them"
+
+# Places that cannot be patched: in the program, and in a library that it loads later.
+cat >"$T/middle.c" <<'END'
+#include <dlfcn.h>
+#include <stddef.h>
+int times(int x) { return x * 3 + 1234567; }
+int main(int argc, char **argv)
+{
+    return argc > 1 && dlopen(argv[1], RTLD_NOW) == NULL;
+}
+END
+cc -O1 -o "$T/middle" "$T/middle.c" && cc -O1 -shared -fPIC -o "$T/libmiddle.so" "$T/middle.c" || exit 99
+# inside FILE: prints the offset of the second byte of times(), which is inside of its first
+# instruction.
+inside() { printf '0x%x' $((0x$(nm "$1" | awk '$3 == "times" {print $1}') + 1)); }
+run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="start:address:middle+$(inside "$T/middle")" REGTRACE_DIR="$T/middle.run" "$T/middle"
+is "$status" 0 "a place within an instruction: the program runs"
+like "$err" "a place cannot be patched and is left alone: middle\+$(inside "$T/middle") \(is inside of an instruction\)" "the place and the reason are reported"
+late=libmiddle.so+$(inside "$T/libmiddle.so")
+run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="start:address:main,stop:address:$late" REGTRACE_DIR="$T/middle.late" "$T/middle" "$T/libmiddle.so"
+is "$status" 0 "in a library that is loaded later: the program runs"
+like "$(cat "$T/middle.late/regtrace.log")" "stop:address:$late: a place cannot be patched and is left alone: ${late/+/\\+} \(is inside" "that is in the log"
 done_testing
