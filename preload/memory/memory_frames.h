@@ -11,7 +11,7 @@
 #include <ucontext.h>
 
 #define MEMORY_LEVELS 4u /* nested handlers, and the code outside handlers */
-#define MEMORY_POSTPONED 4u
+#define MEMORY_POSTPONED 64u
 #define MEMORY_HANDLERS 8u /* nested handlers that need no mapping for their records */
 
 /* The state of memory traces in a thread. It has its own mapping, because it is too large for
@@ -24,10 +24,10 @@ struct memory_thread {
     unsigned exceptions;                      /* not caught yet */
     const void *raised;                       /* the last exception */
     unsigned postponed_count;
-    siginfo_t
-        postponed[MEMORY_POSTPONED]; /* our signals that wait until the last exception is caught */
-    unsigned level;                  /* index of the file in use; each nested handler adds one */
-    bool wanted;                     /* a window is open */
+    /* Our signals that wait until the last exception is caught: each kind and timer once. */
+    siginfo_t postponed[MEMORY_POSTPONED];
+    unsigned level; /* index of the file in use; each nested handler adds one */
+    bool wanted;    /* a window is open */
     struct memory_unwound unwound;
     struct { /* of the window */
         uint64_t bytes;

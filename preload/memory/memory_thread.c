@@ -122,11 +122,18 @@ void memory_exception_ends(void)
     sys_restore_signals(mask);
 }
 
+/* A request that waits already is not kept twice: broadcasts may come faster than exceptions are
+ * caught. */
 bool memory_postpones(const siginfo_t *info)
 {
-    int code = info->si_value.sival_int >> 16;
-    if (memory_self->exceptions == 0 || info->si_code > 0 || code == INTERRUPT_SAMPLE ||
-        memory_self->postponed_count == MEMORY_POSTPONED)
+    int value = info->si_value.sival_int;
+    if (memory_self->exceptions == 0 || info->si_code > 0 || value >> 16 == INTERRUPT_SAMPLE)
+        return false;
+    for (unsigned i = 0; i < memory_self->postponed_count; i++)
+        if (memory_self->postponed[i].si_code == info->si_code &&
+            memory_self->postponed[i].si_value.sival_int == value)
+            return true;
+    if (memory_self->postponed_count == MEMORY_POSTPONED)
         return false;
     memory_self->postponed[memory_self->postponed_count++] = *info;
     return true;

@@ -23,4 +23,14 @@ for compiler in 'g++ -O0' 'g++ -O2' 'clang++ -O2'; do
         is "$? $(cat said)" '0 ' "$compiler, $windows: the accesses can be replayed"
     done
 done
+
+# Edges for all threads come faster than exceptions are caught where the threads share a processor.
+g++ -O1 -pthread -o threads "$here/programs/memory_thrown_in_threads.cc" || exit 99
+bare=$(./threads 3)
+cpu=$(taskset -cp $$ | sed "s/.*: \([0-9]*\).*/\1/")
+for i in 1 2 3 4 5 6; do
+    remove_run run
+    run 60 env REGTRACE_DIR=run REGTRACE_MEMORY=. REGTRACE_CONTROL='start:timeout:500us:bcast,stop:timeout:500us:bcast,repeat' LD_PRELOAD="$LIBREGTRACE" taskset -c "$cpu" ./threads 3
+    is "$status $out" "0 $bare" "in threads, with broadcast windows, run $i: the same exceptions are caught" || diag "$err"
+done
 done_testing
