@@ -34,7 +34,7 @@ struct thread_start {
     _Atomic uint32_t taken;
     bool mapped; /* by mmap(), because the pool was full */
     bool helper;
-    uint64_t hidden; /* signals_hidden of the creator, inherited */
+    uint64_t hidden; /* signals_hidden of the new thread */
     uint32_t claimed;
     struct thread_stack stack;
     union {
@@ -188,6 +188,22 @@ void threads_prepare(void)
     threads_watch_end(); /* the main thread may end by pthread_exit() */
 }
 
+/* Returns the hidden signals of a thread that is about to be made: those of its creator, unless
+ * pthread_attr_setsigmask_np() has set a mask for it. */
+static uint64_t hidden_for(const pthread_attr_t *attributes)
+{
+    typedef int get_mask(const pthread_attr_t *, sigset_t *);
+    void *symbol = attributes != NULL ? preload_next("pthread_attr_getsigmask_np") : NULL;
+    get_mask *get;
+    sigset_t set;
+    uint64_t bits;
+    memcpy(&get, &symbol, sizeof get);
+    if (get == NULL || get(attributes, &set) != 0) /* glibc before 2.32; no mask */
+        return signals_hidden;
+    memcpy(&bits, &set, sizeof bits);
+    return bits & signals_kept_bits();
+}
+
 static struct thread_start *start_prepare(const pthread_attr_t *attributes, uintptr_t routine,
                                           void *argument)
 {
@@ -204,7 +220,7 @@ static struct thread_start *start_prepare(const pthread_attr_t *attributes, uint
     s->argument = argument;
     s->image = image_of(routine);
     s->helper = is_helper_image(s->image);
-    s->hidden = signals_hidden;
+    s->hidden = hidden_for(attributes);
     s->claimed = recorder_tid_claim(s->helper) + 1;
     probes_thread_made();
     return s;
@@ -226,12 +242,9 @@ static struct thread_start start_begin(void *p)
     memcpy(&s, given, sizeof s);
     start_give(given);
     signals_hidden = s.hidden;
-    uint64_t ours = signals_kept_bits(), old = 0;
-    if (ours != 0) {
-        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&old, sizeof ours, 0,
-                        0);
-        signals_hidden |= old & ours;
-    }
+    uint64_t ours = signals_kept_bits();
+    if (ours != 0)
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, 0, sizeof ours, 0, 0);
     stack_of_thread(s.stack);
     recorder_self.claimed = s.claimed;
     threads_watch_end();

@@ -68,6 +68,8 @@ static int exec_common(const struct exec_call *c)
         held = hold_counters(true);
     }
     signals_before_exec(&saved);
+    if (!borrower)
+        signals_send_withheld(); /* the new program inherits pending signals */
     int rc = exec_really(c, envp);
     int keep = errno;
     signals_after_exec(&saved);

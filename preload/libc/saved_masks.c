@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Masks that the program saves in a sigjmp_buf or a ucontext_t, and sets again by a jump. libc
- * saves the kernel's mask, which lacks the hidden signals (signals_hidden). They are noted beside
- * it, in the end of the sigset_t: it has 1024 bits, of which the kernel uses 64. */
+ * saves the kernel's mask, which lacks the hidden signals (signals_hidden).
+ *
+ * - A ucontext_t gets the mask that the program believes to have, since it may read and change it.
+ * - Nobody reads the mask in a sigjmp_buf. So the hidden signals are noted beside it, in the end of
+ *   the sigset_t: it has 1024 bits, of which the kernel uses 64. */
 #include "preload/libc/interpose.h"
 #include "preload/libc/signals.h"
 #include "preload/process.h"
+
+#include "base/sys.h"
 
 #include <assert.h>
 #include <setjmp.h>
@@ -30,8 +35,19 @@ static uint64_t hidden_in(const sigset_t *mask, uint64_t bits)
 {
     struct note n;
     uint64_t kept = signals_kept_bits();
-    uint64_t noted = read_note(mask, &n) ? n.hidden : signals_is_nearly_full(mask) ? kept : 0;
-    return (noted | bits) & kept;
+    if (read_note(mask, &n))
+        return n.hidden & kept;
+    return signals_is_nearly_full(mask) ? kept : bits & kept;
+}
+
+/* Hides these signals. No signal comes until the jump sets its mask, so that no handler sees the
+ * new hidden signals with the old mask. */
+static void hide(uint64_t hidden)
+{
+    if (hidden == signals_hidden)
+        return;
+    (void)sys_block_signals();
+    signals_hide(hidden);
 }
 
 bool saved_mask_restores(const sigset_t *mask, uint64_t *clean)
@@ -39,20 +55,25 @@ bool saved_mask_restores(const sigset_t *mask, uint64_t *clean)
     uint64_t bits;
     memcpy(&bits, mask, sizeof bits);
     *clean = bits & ~signals_kept_bits();
-    signals_hide(hidden_in(mask, bits));
+    hide(hidden_in(mask, bits));
     return *clean != bits;
 }
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 static_assert(offsetof(struct __jmp_buf_tag, __saved_mask) + NOTE_AT == 184, "ENV_WORDS");
-static_assert(offsetof(ucontext_t, uc_sigmask) + NOTE_AT == 408, "CONTEXT_WORDS");
+static_assert(offsetof(ucontext_t, uc_mcontext.gregs) == 40, "GREGS");
+static_assert(offsetof(ucontext_t, uc_mcontext.fpregs) == 224, "FPREGS");
+static_assert(offsetof(ucontext_t, __fpregs_mem.mxcsr) == 448, "MXCSR");
 
 /* For saved_masks_x86_64.S. */
 #define HIDDEN __attribute__((visibility("hidden")))
-HIDDEN void *saved_masks_sigsetjmp, *saved_masks_getcontext;
+HIDDEN void *saved_masks_sigsetjmp, *saved_masks_getcontext, *saved_masks_swapcontext;
 HIDDEN uintptr_t saved_masks_libc_end; /* where libc lets the function of a coroutine return to */
 HIDDEN void saved_masks_end(void);
-HIDDEN void saved_masks_link(const ucontext_t *link);
+HIDDEN void saved_masks_show(ucontext_t *c);
+HIDDEN int saved_masks_setcontext(const ucontext_t *to);
+/* As setcontext(), but sets this mask in place of the one in the context. */
+HIDDEN int saved_masks_set(const ucontext_t *to, uint64_t mask);
 
 static uintptr_t *coroutine_stack(const ucontext_t *c)
 {
@@ -65,31 +86,19 @@ void saved_masks_resolve(void)
     static char stack[512];
     saved_masks_sigsetjmp = preload_next("__sigsetjmp");
     saved_masks_getcontext = preload_next("getcontext");
+    saved_masks_swapcontext = preload_next("swapcontext");
     c.uc_stack.ss_sp = stack;
     c.uc_stack.ss_size = sizeof stack;
     makecontext(&c, saved_masks_resolve, 0);
     saved_masks_libc_end = *coroutine_stack(&c);
 }
 
-/* The program may have set signals in the mask itself, or the context may be a handler's, which
- * shows the hidden ones. The kernel must not block them. */
-static void restores(const ucontext_t *to)
+void saved_masks_show(ucontext_t *c)
 {
-    uint64_t clean;
-    struct note n;
-    sigset_t *mask = (sigset_t *)(uintptr_t)&to->uc_sigmask; /* NOLINT: the program's own context */
-    if (!process.traced || !saved_mask_restores(mask, &clean))
-        return;
-    if (read_note(mask, &n)) {
-        n.hidden = signals_hidden;
-        memcpy((char *)mask + NOTE_AT, &n, sizeof n);
-    }
-    memcpy(mask, &clean, sizeof clean);
-}
-
-void saved_masks_link(const ucontext_t *link)
-{
-    restores(link);
+    uint64_t mask;
+    memcpy(&mask, &c->uc_sigmask, sizeof mask);
+    mask = signals_shown_mask(mask, signals_hidden);
+    memcpy(&c->uc_sigmask, &mask, sizeof mask);
 }
 
 /* libc sets the context of uc_link without a call that we see. */
@@ -100,20 +109,19 @@ static void hook_end(const ucontext_t *to)
         *back = (uintptr_t)saved_masks_end;
 }
 
-PRELOAD_EXPORT int setcontext(const ucontext_t *to)
+/* The context stays as it is: it may be read-only, and set again. */
+int saved_masks_setcontext(const ucontext_t *to)
 {
-    restores(to);
+    uint64_t mask, kept = signals_kept_bits();
+    memcpy(&mask, &to->uc_sigmask, sizeof mask);
     hook_end(to);
-    return NEXT(setcontext)(to);
+    hide(mask & kept);
+    return (mask & kept) != 0 ? saved_masks_set(to, mask & ~kept) : NEXT(setcontext)(to);
 }
 
-PRELOAD_EXPORT int swapcontext(ucontext_t *restrict save, const ucontext_t *restrict to)
+PRELOAD_EXPORT int setcontext(const ucontext_t *to)
 {
-    const struct note n = {MAGIC, signals_hidden};
-    memcpy((char *)&save->uc_sigmask + NOTE_AT, &n, sizeof n);
-    restores(to);
-    hook_end(to);
-    return NEXT(swapcontext)(save, to);
+    return saved_masks_setcontext(to);
 }
 #else
 void saved_masks_resolve(void)

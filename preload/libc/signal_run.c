@@ -69,7 +69,7 @@ static uint64_t show_masks(int signo, ucontext_t *uc)
 {
     uint64_t mask, shown, kept = signals_kept_bits();
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    shown = (mask & ~kept) | (signals_hidden & kept);
+    shown = signals_shown_mask(mask, signals_hidden);
     memcpy(&uc->uc_sigmask, &shown, sizeof shown);
     signals_hidden |= signals_handler_mask(signo) & kept;
     return mask & kept;

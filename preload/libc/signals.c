@@ -76,6 +76,7 @@ void signals_after_fork(void)
 void signals_forked(void)
 {
     spin_give(&lock);
+    signals_forget_withheld();
 }
 
 static bool is_ours(const struct sigaction *a)
@@ -317,7 +318,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
         if (info->si_code > 0)
             signals_default_action(signo, info, context);
         else
-            signals_withhold(signo);
+            signals_withhold(signo, info);
         return false;
     }
     if (signo == signals_kept_out) {
@@ -471,10 +472,12 @@ void signals_before_exec(struct signals_inherited *saved)
         if (NEXT(sigaction)(n, &a, NULL) == 0)
             saved->ignored |= sys_signal_bit(n);
     }
-    saved->hidden = signals_hidden & signals_kept_bits();
-    if (saved->hidden != 0)
-        (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&saved->hidden, 0,
-                        sizeof saved->hidden, 0, 0);
+    uint64_t mask;
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&saved->mask, sizeof mask, 0, 0);
+    mask = signals_shown_mask(saved->mask, signals_hidden);
+    saved->has_mask = mask != saved->mask;
+    if (saved->has_mask)
+        sys_restore_signals(mask);
     errno = keep;
 }
 
@@ -490,8 +493,7 @@ void signals_after_exec(const struct signals_inherited *saved)
         a = kernel_action(n, &ignore);
         (void)NEXT(sigaction)(n, &a, NULL);
     }
-    if (saved->hidden != 0)
-        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&saved->hidden, 0,
-                        sizeof saved->hidden, 0, 0);
+    if (saved->has_mask)
+        sys_restore_signals(saved->mask);
     errno = keep;
 }

@@ -30,11 +30,12 @@ extern __thread uint64_t signals_hidden
 
 /* Call these around exec, posix_spawn, system and popen, so that the new program inherits the
  * dispositions and the mask that the program believes to have. signals_before_exec() ignores
- * signals that the program ignores but an alarm needs, and blocks those of signals_hidden that the
- * program believes to block. signals_after_exec() undoes both. Both functions keep errno. */
+ * signals that the program ignores but an alarm needs, and sets the mask that the program
+ * believes to have. signals_after_exec() undoes both. Both functions keep errno. */
 struct signals_inherited {
     uint64_t ignored; /* bit n - 1: signal n was set to ignored meanwhile */
-    uint64_t hidden;  /* those of signals_hidden that were blocked meanwhile */
+    bool has_mask;    /* whether another mask was set meanwhile */
+    uint64_t mask;    /* the one before */
 };
 void signals_before_exec(struct signals_inherited *saved);
 void signals_after_exec(const struct signals_inherited *saved);
@@ -71,9 +72,15 @@ void signals_hand_on(int signo, siginfo_t *info, void *context);
 /* Sets signals_hidden, and calls signals_unblocked() if a bit is gone. */
 void signals_hide(uint64_t hidden);
 /* signals_withhold(): a process or thread has sent this thread a signal of signals_hidden, 31 at
- * most. signals_unblocked() sends those that have left signals_hidden. */
-void signals_withhold(int signo);
+ * most. signals_unblocked() sends those that have left signals_hidden; signals_send_withheld()
+ * sends all, which must be blocked; signals_forget_withheld() is for children of fork, which have
+ * no pending signals. */
+void signals_withhold(int signo, const siginfo_t *info);
 void signals_unblocked(void);
+void signals_send_withheld(void);
+void signals_forget_withheld(void);
+/* Returns what the program believes that this mask of the kernel is, with these hidden signals. */
+uint64_t signals_shown_mask(uint64_t mask, uint64_t hidden);
 /* Call it before the program sets a mask that it has saved (saved_masks.c): sets signals_hidden to
  * what it was then. *clean gets the 64 bits that the kernel may set; returns whether they differ
  * from those in *mask. */

@@ -181,7 +181,7 @@ void probes_hand_on(int signo, siginfo_t *info, void *context)
 {
     bool blocked = (signals_hidden & TRAP_BIT) != 0;
     if (blocked && info->si_code <= 0)
-        signals_withhold(signo);
+        signals_withhold(signo, info);
     else if (blocked)
         signals_default_action(signo, info, context);
     else

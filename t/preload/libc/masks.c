@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Test program that saves masks of signals and sets them again in all ways: by jumps, contexts,
  * coroutines and handlers. Prints what it sees. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -217,6 +220,143 @@ static void bits(void)
     trap("after sigsetmask");
 }
 
+/* The program may change the mask in a context, set a context several times, and keep it in memory
+ * that it cannot write. */
+static void changed_contexts(void)
+{
+    static volatile int times;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    ucontext_t *fixed =
+        mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    handle(SIGTRAP, count, 0, -1);
+    change(SIG_BLOCK, 0);
+    (void)getcontext(&coroutine_context);
+    print("getcontext", &coroutine_context.uc_sigmask);
+    (void)sigemptyset(&coroutine_context.uc_sigmask);
+    coroutine_context.uc_stack.ss_sp = coroutine_stack;
+    coroutine_context.uc_stack.ss_size = sizeof coroutine_stack;
+    coroutine_context.uc_link = &main_context;
+    makecontext(&coroutine_context, (void (*)(void))show, 1, "emptied");
+    (void)swapcontext(&main_context, &coroutine_context);
+    print("swapcontext", &main_context.uc_sigmask);
+    show("back");
+    change(SIG_UNBLOCK, 0);
+    if (fixed == MAP_FAILED)
+        return;
+    (void)getcontext(fixed);
+    show("set");
+    if (times == 0)
+        (void)sigaddset(&fixed->uc_sigmask, SIGTRAP);
+    (void)mprotect(fixed, page, PROT_READ);
+    if (times++ < 3) {
+        change(SIG_UNBLOCK, 0);
+        (void)setcontext(fixed);
+    }
+    (void)munmap(fixed, page);
+    change(SIG_UNBLOCK, 0);
+}
+
+static void *shown(void *argument)
+{
+    show(argument);
+    return NULL;
+}
+
+static void attributes(void)
+{
+    pthread_attr_t a;
+    pthread_t thread;
+    sigset_t set = set_of(SIGUSR1);
+    change(SIG_BLOCK, 0);
+    (void)pthread_attr_init(&a);
+    (void)pthread_attr_setsigmask_np(&a, &set);
+    if (pthread_create(&thread, &a, shown, "attribute") == 0)
+        (void)pthread_join(thread, NULL);
+    if (pthread_create(&thread, NULL, shown, "inherited") == 0)
+        (void)pthread_join(thread, NULL);
+    (void)pthread_attr_destroy(&a);
+    change(SIG_UNBLOCK, 0);
+}
+
+static void print_context(int signo, siginfo_t *info, void *context)
+{
+    (void)signo;
+    (void)info;
+    print("interrupted", &((ucontext_t *)context)->uc_sigmask);
+}
+
+/* A signal that comes as the mask is set finds the new mask. */
+static void at_once(void)
+{
+    struct sigaction a = {.sa_sigaction = print_context, .sa_flags = SA_SIGINFO};
+    (void)sigaction(SIGUSR1, &a, NULL);
+    change(SIG_BLOCK, SIGUSR1);
+    change(SIG_BLOCK, SIGTRAP);
+    (void)raise(SIGUSR1);
+    change(SIG_UNBLOCK, 0);
+}
+
+/* A SIGTRAP that waits is lost in a child, but not in a new program. Waits take it as it was
+ * sent. */
+static void pending(void)
+{
+    const struct timespec soon = {.tv_sec = 1};
+    siginfo_t info = {0};
+    sigset_t set = set_of(SIGTRAP);
+    change(SIG_BLOCK, SIGTRAP);
+    (void)sigqueue(getpid(), SIGTRAP, (union sigval){.sival_int = 42});
+    int got = sigtimedwait(&set, &info, &soon);
+    printf("took %d, code %d, value %d\n", got, info.si_code, info.si_value.sival_int);
+    (void)raise(SIGTRAP);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)sigpending(&set);
+        print("child", &set);
+        handle(SIGTRAP, SIG_DFL, 0, -1);
+        change(SIG_UNBLOCK, SIGTRAP);
+        _exit(0);
+    }
+    int end = -1;
+    (void)waitpid(pid, &end, 0);
+    printf("child's end %d\n", end);
+    pid = fork();
+    if (pid == 0) {
+        (void)raise(SIGTRAP);
+        (void)execl("/proc/self/exe", "masks", "inherits", NULL);
+        _exit(1);
+    }
+    (void)waitpid(pid, &end, 0);
+    printf("program's end %d\n", end);
+    traps = 0;
+    change(SIG_UNBLOCK, SIGTRAP);
+    printf("unblocked: %d traps\n", (int)traps);
+}
+
+static volatile sig_atomic_t ticks, wrong;
+
+static void tick(int signo)
+{
+    sigset_t set = set_of(SIGUSR2), old;
+    (void)sigprocmask(SIG_BLOCK, &set, &old);
+    uint64_t bits;
+    memcpy(&bits, &old, sizeof bits);
+    wrong += bits != UINT64_C(1) << (signo - 1);
+    (void)sigprocmask(SIG_SETMASK, &old, NULL);
+    ticks++;
+}
+
+/* A handler may interrupt one of the tracer's. Its masks are as ever. */
+static void critical(void)
+{
+    const struct itimerval on = {{0, 1000}, {0, 1000}}, off = {{0, 0}, {0, 0}};
+    handle(SIGALRM, tick, SA_RESTART, -1);
+    (void)setitimer(ITIMER_REAL, &on, NULL);
+    while (ticks < 500)
+        continue;
+    (void)setitimer(ITIMER_REAL, &off, NULL);
+    printf("%d handlers had a wrong mask\n", (int)wrong);
+}
+
 /* A new program inherits the mask. */
 static void spawned(void)
 {
@@ -231,11 +371,19 @@ static void spawned(void)
         (void)waitpid(pid, NULL, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    static void (*const parts[])(void) = {jumps,    handlers_left, coroutines,
-                                          contexts, bits,          spawned};
+    static void (*const parts[])(void) = {jumps,   handlers_left,    coroutines, contexts,
+                                          bits,    changed_contexts, attributes, at_once,
+                                          pending, critical,         spawned};
     (void)setvbuf(stdout, NULL, _IONBF, 0);
+    if (argc > 1) {
+        sigset_t set;
+        show(argv[1]);
+        (void)sigpending(&set);
+        print("pending", &set);
+        return 0;
+    }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         parts[i]();
     return 0;
