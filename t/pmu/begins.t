@@ -8,6 +8,9 @@
 
 begins=$REGTRACE_BUILD/t/pmu/begins
 [ -x "$begins" ] || skip_all "counting by steps is for x86-64 alone"
+# Names are resolved at the start: else the thread that is first to call a function executes the
+# resolver as well.
+export LD_BIND_NOW=1
 windows='start:pcontrol:main;start:pcontrol:thread;start:pcontrol:never'
 
 # counts KIND N [CHAIN]: prints a line for each window, "window THREAD START STOP", and for each
