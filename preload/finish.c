@@ -29,13 +29,19 @@ static const char *unmatched(const struct ctl_alarm *alarm)
     case CTL_INTERACTIVE: return "nobody asked by regtrace ctl";
     case CTL_SIGNAL: return "the signal did not come";
     case CTL_ENTER_FUNC:
+        return probes_have_alarm(alarm->index) ? "the function is there, but nothing called it "
+                                                 "while the alarm was armed; calls "
+                                                 "may have been inlined"
+                                               : "nothing matched it";
     case CTL_EXIT_FUNC:
         return probes_have_alarm(alarm->index)
-                   ? "the function is there, but nothing called it; calls may have been inlined"
+                   ? "the function is there, but no call of it returned while the alarm was armed; "
+                     "calls may have been inlined"
                    : "nothing matched it";
     default:
-        return probes_have_alarm(alarm->index) ? "the place is there, but was not executed"
-                                               : "nothing matched it";
+        return probes_have_alarm(alarm->index)
+                   ? "the place is there, but was not executed while the alarm was armed"
+                   : "nothing matched it";
     }
 }
 
@@ -104,6 +110,8 @@ void process_finish(unsigned reason, bool wait)
     /* Note the count first: the rest of this function is not the program's. */
     windows_close_thread(t, reason, totals_note(t, pt));
     atomic_store(&recorder_stream.header->ended, clock_ticks());
+    /* No parts_thread_ends(): what the parts hold goes with the process, and other threads may
+     * still use it. Timers are ended, so that they interrupt no code that runs at exit. */
     if (pt != NULL)
         timers_thread_ends(t, pt);
     totals_finish();

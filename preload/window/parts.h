@@ -39,11 +39,11 @@ struct part {
     /* Does this run measure threads that compute only? Such threads do not ask whether a broadcast
      * edge has come, so they must be interrupted. */
     bool (*wants_all_threads)(void);
-    part_hook *window_prepare; /* before the window begins: what may take long */
-    part_hook *window_opened;  /* after the record of its start */
-    part_hook *window_closes;  /* before the record of its end */
-    part_hook *window_closed;  /* after that record */
-    part_hook *thread_ends;
+    part_hook *window_prepare;    /* before the window begins: what may take long */
+    part_hook *window_opened;     /* after the record of its start */
+    part_hook *window_closes;     /* before the record of its end */
+    part_hook *window_closed;     /* after that record */
+    part_hook *thread_ends;       /* not at the end of the process: see process_finish() */
     part_hook *thread_forked;     /* in the child of fork, for the thread that forked */
     void (*process_forked)(void); /* in the child of fork, before any thread_forked */
     /* Stops what interrupts the thread after a period (held), or continues it. pt may be NULL. */

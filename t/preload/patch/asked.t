@@ -101,7 +101,7 @@ END
 cc -O2 -o "$T/inline" "$T/inline.c" || exit 99
 run 60 "$REGTRACE" run -o "$T/inline-run" -control 'start:enter_func:begin,stop:enter_func:solve' -- "$T/inline"
 is "$status" 0 "a function that is inlined wherever it is called" || diag "$err"
-like "$("$REGTRACE" report "$T/inline-run")" 'stop:enter_func:solve: the function is there, but nothing called it; calls may have been inlined' \
+like "$("$REGTRACE" report "$T/inline-run")" 'stop:enter_func:solve: the function is there, but nothing called it while the alarm was armed; calls may have been inlined' \
     "the report says so"
 like "$("$REGTRACE" report "$T/inline-run")" 'together +[0-9.]*%  of the time of the threads' "with our overhead as a part of the threads' time"
 if command -v valgrind >/dev/null; then
