@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes share/doc/dev/files.md: what each source file is for, by the first sentence of its comment.
+"""Makes share/doc/dev/files.md and tests.md: what each source file is for, and what each test shows, by
+the first sentence of its comment.
 
 usage: list_files.py write | check
 
-After a change of files or of their first comments, `write` makes the page anew; until then `check`
+After a change of files or of their first comments, `write` makes the pages anew; until then `check`
 fails, and so does t/style/translated.t. The folders, their order and their descriptions are those of
 the table in share/doc/architecture.md."""
+import itertools
 import os
 import re
 import sys
@@ -14,7 +16,6 @@ import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PAGE = os.path.join(HERE, "dev/files.md")
 KINDS = (".c", ".S", ".def", ".list", ".py", ".js", ".f90")
 HEAD = """<!-- SPDX-License-Identifier: BSD-3-Clause -->
 # Files
@@ -23,6 +24,13 @@ HEAD = """<!-- SPDX-License-Identifier: BSD-3-Clause -->
 What each source file is for. Search this page for a word of your question. A header of the same
 name declares what a file exports; a header without such a file is listed.
 [architecture](../architecture.md) has the map of the folders.
+"""
+TESTS_HEAD = """<!-- SPDX-License-Identifier: BSD-3-Clause -->
+# Tests
+
+<!-- Made by share/doc/list_files.py from the first comments of the tests; do not edit. -->
+What each test shows. Folders of `t/` are named as those of the code that they test.
+`make check TESTS=t/FOLDER/NAME.t` runs one of them, `TESTS=t/FOLDER/NAME` one that is in C.
 """
 ALSO = [("share/python/regtrace", "the Python package"), ("share/timeline", "the script of timeline's pages")]
 
@@ -53,7 +61,7 @@ def sentence(path):
         words = words.replace("SPDX-License-Identifier: BSD-3-Clause", "")
         words = re.split(r"\n\s*\n", words.strip())[0]
     else:
-        lines = [re.match(r"[#!]+ ?(.*)", line) for line in text.split("\n")]
+        lines = [re.match(r"[#!]+ ?(.*)", line) for line in itertools.takewhile(lambda t: t[:1] in "#!", text.split("\n"))]
         words = " ".join(m[1] for m in lines if m and "SPDX" not in m[1] and not m[0].startswith("#!"))
     words = " ".join(words.split())
     return re.split(r"(?<=[a-z0-9)`\"'])\.(?= [A-Z`]|$)|:(?= {4})", words)[0].rstrip(".:")
@@ -71,7 +79,13 @@ def files(folder):
     return sorted(sources + [n for n in names if n.endswith(".h") and n[:-2] not in stems])
 
 
-def page():
+def entry(folder, name):
+    words = sentence(os.path.join(ROOT, folder, name))
+    line = f"`{name}`: {words}" if words else f"`{name}`"
+    return textwrap.fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) + "\n"
+
+
+def files_page():
     out = [HEAD]
     for folder, holds in folders():
         names = files(folder)
@@ -79,22 +93,41 @@ def page():
             continue
         holds = holds[0].upper() + holds[1:]
         out.append(f"\n## {folder}/\n\n{holds}{'' if holds.endswith('?') else '.'}\n\n")
-        for name in names:
-            words = sentence(os.path.join(ROOT, folder, name))
-            line = f"`{name}`: {words}" if words else f"`{name}`"
-            out.append(textwrap.fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) + "\n")
+        out += [entry(folder, name) for name in names]
     return "".join(out)
 
 
+def is_test(path):
+    if path.endswith(".t"):
+        return True
+    return path.endswith((".c", ".cc")) and '#include "t/tap.h"' in open(path, encoding="utf-8").read()
+
+
+def tests_page():
+    out = [TESTS_HEAD]
+    for at, below, names in os.walk(os.path.join(ROOT, "t")):
+        below.sort()
+        folder = os.path.relpath(at, ROOT)
+        tests = [n for n in sorted(names) if is_test(os.path.join(at, n))]
+        if tests:
+            out.append(f"\n## {folder}/\n\n")
+            out += [entry(folder, name) for name in tests]
+    return "".join(out)
+
+
+PAGES = {"files.md": files_page, "tests.md": tests_page}
+
+
 def main():
-    if sys.argv[1:] == ["write"]:
-        with open(PAGE, "w", encoding="utf-8") as f:
-            f.write(page())
-    elif sys.argv[1:] == ["check"]:
-        if not os.path.exists(PAGE) or open(PAGE, encoding="utf-8").read() != page():
-            sys.exit("share/doc/dev/files.md is stale: share/doc/list_files.py write")
-    else:
+    if sys.argv[1:] not in (["write"], ["check"]):
         sys.exit(__doc__)
+    for name, page in PAGES.items():
+        path = os.path.join(HERE, "dev", name)
+        if sys.argv[1] == "write":
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(page())
+        elif not os.path.exists(path) or open(path, encoding="utf-8").read() != page():
+            sys.exit(f"share/doc/dev/{name} is stale: share/doc/list_files.py write")
 
 
 main()

@@ -15,11 +15,11 @@ run 20 "$python" "$T/base/format/translate.py" check
 is "$status" 1 "a field that has moved is seen"
 like "$err" 'schema\.md.*format\.py' "in both"
 
-ok_run "dev/files.md is made from the first comments of all files" "$python" "$REGTRACE_SOURCE/share/doc/list_files.py" check
+ok_run "dev/files.md and tests.md are made from the first comments of all files" "$python" "$REGTRACE_SOURCE/share/doc/list_files.py" check
 cp "$REGTRACE_SOURCE/share/doc/architecture.md" "$REGTRACE_SOURCE/share/doc/list_files.py" "$T/share/doc/"
 mkdir "$T/share/doc/dev"
-cp "$REGTRACE_SOURCE/share/doc/dev/files.md" "$T/share/doc/dev/"
-for folder in base controller pmu isa mpi preload writer tools share/timeline share/python; do
+cp "$REGTRACE_SOURCE/share/doc/dev/files.md" "$REGTRACE_SOURCE/share/doc/dev/tests.md" "$T/share/doc/dev/"
+for folder in base controller pmu isa mpi preload writer tools share/timeline share/python t; do
     mkdir -p "$T/$(dirname "$folder")" && cp -r "$REGTRACE_SOURCE/$folder" "$T/$(dirname "$folder")"
 done
 cp "$REGTRACE_SOURCE/base/format/event_fields.def" "$T/base/format/"
@@ -28,4 +28,9 @@ echo '/* A new file. */' >"$T/base/new.c"
 run 20 "$python" "$T/share/doc/list_files.py" check
 is "$status" 1 "a new file is seen"
 like "$err" 'list_files.py write' "and the remedy is named"
+rm "$T/base/new.c"
+printf '#!/bin/bash\n# Shows nothing.\n' >"$T/t/base/new.t"
+run 20 "$python" "$T/share/doc/list_files.py" check
+is "$status" 1 "a new test is seen"
+like "$err" 'tests.md is stale' "in the other page"
 done_testing

@@ -43,7 +43,7 @@ is "$(offered regtrace '' | sort | tr '\n' ' ')" 'check ctl doctor dump emulate 
 is "$(offered regtrace 'do')" doctor 'one of them by its beginning'
 is "$(offered regtrace x)" '' 'nothing for what begins none'
 total=0
-for command in check ctl doctor dump emulate plan prv recover report run skel split timeline values; do
+for command in check ctl doctor dump emulate export plan prv recover report run skel split timeline values; do
     mapfile -t options < <(options_of "$command" | sort -u)
     one=$(offered regtrace "$command" -) two=$(offered regtrace "$command" --) missing='' foreign=''
     for o in "${options[@]}"; do
