@@ -13,6 +13,9 @@ ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complet
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
 
 
+MOST = 768  # EVENT_MPI_FUNCTIONS_MOST of base/format/event.h
+
+
 class Function:
     def __init__(self, number, line, where):
         m = re.fullmatch(r"(\w+)\(([^)]*)\)(?: -> (\w+))?(?: ; (.*))?", line)
@@ -81,6 +84,6 @@ def read_list(path):
     names = [f.name for f in functions]
     if len(set(names)) != len(names):
         sys.exit(f"{path}: a function stands twice")
-    if len(functions) > 768:
-        sys.exit(f"{path}: numbers end at 767 (base/format/event.h)")
+    if len(functions) > MOST:
+        sys.exit(f"{path}: numbers end at {MOST - 1} (EVENT_MPI_FUNCTIONS_MOST in base/format/event.h)")
     return functions

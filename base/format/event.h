@@ -17,7 +17,8 @@
 #define EVENT_VALUE(code) ((uint8_t)(((code) >> 16) & 0xff))
 
 /* MPI: category 'E' for enter, 'L' for leave; the value is the function's number. Numbers from 256
- * on have the categories 'e' and 'l', numbers from 512 on (large-count twins) 'B' and 'D'. */
+ * on have the categories 'e' and 'l', numbers from 512 on 'B' and 'D'. */
+#define EVENT_MPI_FUNCTIONS_MOST 768
 #define EVENT_MPI_ENTER(f) EVENT_CODE('M', (f) < 256 ? 'E' : (f) < 512 ? 'e' : 'B', (f)&0xff)
 #define EVENT_MPI_LEAVE(f) EVENT_CODE('M', (f) < 256 ? 'L' : (f) < 512 ? 'l' : 'D', (f)&0xff)
 #define EVENT_IS_MPI_ENTER(code)                                                                   \

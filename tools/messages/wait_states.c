@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS = 8192, WAITING = 4096, FUNCTIONS = 768 };
+enum { CALLS = 8192, WAITING = 4096 };
 
 enum { GETS = 1, GETS_FIRST = 2, SENDS_SYNC = 4, COLLECTS = 8, MAKES_MPI = 16 };
 
@@ -113,7 +113,7 @@ struct wait_states {
     int64_t *whole; /* by process: everything is recorded up to this time */
     struct gathering *gatherings;
     uint32_t comm_count;
-    uint8_t is[FUNCTIONS];
+    uint8_t is[EVENT_MPI_FUNCTIONS_MOST];
     void (*told)(void *context, const struct wait_state *w);
     void *context;
     uint64_t left;
@@ -303,7 +303,7 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
 {
     struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
-    unsigned is = function < FUNCTIONS ? w->is[function] : 0;
+    unsigned is = function < EVENT_MPI_FUNCTIONS_MOST ? w->is[function] : 0;
     t->came_up = false;
     if (t->depth++ != 0)
         return 0;
@@ -323,7 +323,7 @@ static void leaves(struct wait_states *w, const struct stream_record *r)
 {
     struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
-    unsigned is = function < FUNCTIONS ? w->is[function] : 0;
+    unsigned is = function < EVENT_MPI_FUNCTIONS_MOST ? w->is[function] : 0;
     if (t->depth == 0 || --t->depth != 0)
         return;
     t->came_up = (is & MAKES_MPI) != 0 && (r->event.flags & EVENT_FLAG_CUT) == 0;
@@ -361,7 +361,7 @@ int wait_states_take(struct wait_states *w, const struct stream_record *r, struc
 
 static void know_functions(struct wait_states *w)
 {
-    for (uint32_t f = 0; f < event_mpi_functions && f < FUNCTIONS; f++) {
+    for (uint32_t f = 0; f < event_mpi_functions && f < EVENT_MPI_FUNCTIONS_MOST; f++) {
         char name[64];
         int n = snprintf(name, sizeof name, "%s", event_mpi_name(f));
         if (n > 2 && n < (int)sizeof name && strcmp(name + n - 2, "_c") == 0)

@@ -11,7 +11,7 @@
 #include "writer/writer.h"
 
 /* EVENT_MPI_FUNCTION() returns no more: three categories of 256. */
-#define REPORT_FUNCTIONS 768
+#define REPORT_FUNCTIONS EVENT_MPI_FUNCTIONS_MOST
 
 #define REPORT_COUNTERS 8 /* REGTRACE_EVENTS takes no more */
 

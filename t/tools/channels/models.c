@@ -83,7 +83,7 @@ static void test_actions(void)
 static void test_states(void)
 {
     char path[4096], word[128] = "", state[64] = "", room[64];
-    unsigned seen[768] = {0}, wrong = 0, missing = 0;
+    unsigned seen[EVENT_MPI_FUNCTIONS_MOST] = {0}, wrong = 0, missing = 0;
     const char *source = getenv("REGTRACE_SOURCE");
     (void)snprintf(path, sizeof path, "%s/t/tools/paraver/mpi_states.txt",
                    source != NULL ? source : ".");

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUNCTIONS = 768 };
-
 /* States, numbered as Paraver's users know them. */
 enum activity {
     UNKNOWN = 0,
@@ -97,7 +95,7 @@ static enum activity activity_of_name(const char *name)
 
 int64_t mpi_activity(uint32_t function)
 {
-    static uint8_t known[FUNCTIONS];
+    static uint8_t known[EVENT_MPI_FUNCTIONS_MOST];
     if (known[function] == 0) {
         const char *name = event_mpi_name(function);
         known[function] = (uint8_t)(name != NULL ? activity_of_name(name) : OTHER);
