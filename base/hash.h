@@ -10,14 +10,14 @@
 
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 
-/* Returns the hash of what `hash` stands for (HASH_BEGIN: nothing), followed by this word as one
- * digit. The hash of its 8 bytes is another one. */
+/* Adds a 64-bit word to a hash in one step (HASH_BEGIN: of nothing). Adding its 8 bytes gives
+ * another hash. */
 static inline uint64_t hash_word(uint64_t hash, uint64_t word)
 {
     return (hash ^ word) * UINT64_C(1099511628211);
 }
 
-/* Does the same for these bytes. */
+/* Adds these bytes. */
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -95,7 +95,7 @@ bool text_is_near(const char *name, const char *nearest);
 /* Parses a decimal number in [least, most]. Returns 0 or -EINVAL. */
 RT_MUST_CHECK int argument_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
-/* --- messages: message.c ---------------------------------------------------------------------- */
+/* --- messages: diagnostics.c ------------------------------------------------------------------ */
 
 /* Prints "regtrace COMMAND: text" to stderr, after flushing stdout. */
 void tool_error(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -93,8 +93,8 @@ struct copy_fixup {
 /* Tokens in a recording between functions: isa/memory/replay/recording_format.h. */
 enum skel_token {
     TOKEN_END, /* the window ends; the thread is between functions */
-    /* Then the function's number (4 bytes) and what its plan says, up to its return, a jump out of
-     * it, or TOKEN_END. */
+    /* Followed by the function's number (4 bytes) and the values that its plan records, up to its
+     * return, a jump out of it, or TOKEN_END. */
     TOKEN_ENTER,
     TOKEN_RESUME, /* a call has returned to its caller */
     /* An access of a function without a plan: pc, address (8 bytes each), bytes (2), kind (1). */

@@ -68,8 +68,8 @@ struct ctl_arming {
     uint64_t base;
     /* One count over all threads: report progress with ctl_advance(). `distance` is the rest. */
     bool global;
-    /* It ends windows. Of equal counts, these must expire first, then the others by alarm, that is,
-     * by chain. */
+    /* The alarm closes windows. At equal counts, such alarms must expire first, then the others by
+     * alarm index, which is the order of the chains. */
     bool closes;
 };
 

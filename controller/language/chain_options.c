@@ -24,7 +24,8 @@ static int finish(struct ctl_builder *builder, const struct ctl_machine *machine
     return ctl_builder_finish(builder, &capabilities, config, err);
 }
 
-/* Copies of functions have no probes at their entries and returns. */
+/* Refuses what cannot be combined with memory traces: instrumented copies have no probes at entries
+ * and returns. */
 static int check_memory(const struct ctl_config *config, const struct options *o,
                         struct rt_error *err)
 {

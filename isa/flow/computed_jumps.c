@@ -75,9 +75,9 @@ static bool is_straight(const struct code *c, const struct jump *j)
     return false;
 }
 
-/* Follows what may be a label of the function, because data or an instruction names it. At a fixed
- * address, a number that lies within an instruction may be no address. Returns false if it is an
- * address, and no code is there. */
+/* Follows a number in data or in an instruction, which may be a label of the function. Returns
+ * false if it is an address but no code is there. In an image at a fixed address, a number that
+ * points into an instruction may be no address. */
 static bool follow_label(struct code *c, const struct jump *j, uint64_t label, size_t *found)
 {
     const uint8_t *f = code_at(c, label);

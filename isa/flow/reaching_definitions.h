@@ -6,8 +6,7 @@
 
 #include "isa/decode/code_map.h"
 
-/* The branches and jumps to the instructions of a function. An instruction is also reached from the
- * one before it. */
+/* The control-flow edges of a function, but for those from an instruction to the next. */
 struct reaching {
     const struct code *code;
     ZydisDecoder decoder; /* the decoder of the forms gives no operands */

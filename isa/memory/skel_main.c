@@ -25,7 +25,7 @@ static const char usage[] =
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
-enum { STACK = 1 << 30 }; /* bytes; analyses recurse as deeply as a function is long */
+enum { STACK = 1 << 30 }; /* bytes; the depth of recursion grows with the length of a function */
 
 /* --- the program ------------------------------------------------------------------------------ */
 

@@ -36,8 +36,8 @@ static bool protect(uintptr_t at, size_t bytes, int protection)
     return mprotect((void *)from, at + bytes - from, protection) == 0; /* NOLINT: whole pages */
 }
 
-/* The C functions alone: Fortran has no weak symbols. Their Fortran names have no small letters, or
- * no capitals. */
+/* Is this the C name of an MPI function? Names for Fortran, which has no weak symbols, are in upper
+ * case or in lower case throughout. */
 static bool is_mpi_name(const char *name)
 {
     return (strncmp(name, "MPI_", 4) == 0 || strncmp(name, "MPIX_", 5) == 0) &&

@@ -12,8 +12,8 @@
 
 typedef void *catch_function(void *);
 
-/* Returns the next definition of a symbol; if libstdc++ came with a module that was opened
- * RTLD_LOCAL, the one that the caller's module has. */
+/* Returns the next definition of a symbol. If there is none, because libstdc++ came with a module
+ * that was opened RTLD_LOCAL, returns the one that the caller's module sees. */
 static void *next_of(const char *name, const void *caller)
 {
     void *symbol = preload_next(name);

@@ -23,7 +23,8 @@
 #define TRAP_FLAG 0x100
 #define CALLERS 256u /* callers searched for one that has a copy */
 
-static __thread bool leaves; /* by single steps, up to the next place where it can leave */
+/* The thread makes single steps, up to the next place where it can leave a copy. */
+static __thread bool stepping_out;
 
 /* A word that looks like a return address but is none remains from a call that is over. */
 __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, uintptr_t to)
@@ -71,12 +72,12 @@ void memory_leave_made(void *context)
 {
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
     uintptr_t at = (uintptr_t)r[REG_RIP], there = probe_copy_leave(at);
-    bool stepped = leaves;
+    bool stepped = stepping_out;
     memory_self->stepped_at = at;
-    leaves = there == 0 && memory_is_made(at) && at != memory_self->repeats;
+    stepping_out = there == 0 && memory_is_made(at) && at != memory_self->repeats;
     if (there != 0)
         r[REG_RIP] = (greg_t)there;
-    if (leaves) {
+    if (stepping_out) {
         push_flags(r);
         r[REG_EFL] |= TRAP_FLAG;
     } else if (stepped) {
@@ -86,9 +87,9 @@ void memory_leave_made(void *context)
 
 void memory_stop_steps(void *context)
 {
-    if (leaves)
+    if (stepping_out)
         ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-    leaves = false;
+    stepping_out = false;
 }
 
 bool memory_stepped(int signo, siginfo_t *info, void *context)
@@ -96,11 +97,11 @@ bool memory_stepped(int signo, siginfo_t *info, void *context)
     (void)signo;
     const ucontext_t *uc = context;
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    if (!leaves || info->si_code != TRAP_TRACE)
+    if (!stepping_out || info->si_code != TRAP_TRACE)
         return false;
     memory_self->repeats = at == memory_self->stepped_at && !probe_copies_have(at) ? at : 0;
     memory_leave_made(context);
-    if (!leaves)
+    if (!stepping_out)
         run_with_room(context, memory_begin_late, context);
     return true;
 }
@@ -123,9 +124,9 @@ bool memory_has_left_made(void)
         return !probe_copies_have(memory_where.at);
     memory_leave_made(uc);
     memory_where.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    if (!leaves && memory_where.at == memory_self->repeats)
+    if (!stepping_out && memory_where.at == memory_self->repeats)
         memory_where.at = place_of(uc);
-    return !leaves;
+    return !stepping_out;
 }
 
 /* --- jumps ------------------------------------------------------------------------------------ */
@@ -379,8 +380,8 @@ static void enter_returning(uintptr_t *place, const uintptr_t kept[6])
     redirect_callers(&w);
 }
 
-/* A window opens in a hook, which a copy calls in which the last window has left the thread. Treats
- * the thread as if it stood where the hook is about to lead. */
+/* A window opens while the thread is in a hook that the last window's copy has called. Treats the
+ * thread as if it stood where the hook is about to lead. */
 static void enter_hook(const struct unwind *w, bool returns)
 {
     enum { BEHIND = 128 / sizeof(uintptr_t) };

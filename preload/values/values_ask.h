@@ -15,7 +15,7 @@ RT_MUST_CHECK int values_ask_begin(const char *plugin, struct rt_error *e);
 /* Asks one question, within a time limit. Returns false if there is no answer now. In a forked
  * child, starts the program again first. Async-signal-safe. */
 RT_MUST_CHECK bool values_ask(const struct values_question *q, struct values_answer *a);
-/* Call it in the child of fork: the parent's program is not the child's. */
+/* In the child of fork: forgets regtrace-vprofiler, which is the parent's. */
 void values_ask_forked(void);
 
 #endif

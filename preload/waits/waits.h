@@ -25,7 +25,8 @@ struct waits_arrival {
 /* Called in the constructor. */
 void waits_prepare(void);
 
-/* Each of our handlers calls it first. seen: signals_seen at the handler's first instruction. */
+/* signals_arrived() calls it when no part has claimed the signal. seen: signals_seen at the
+ * handler's first instruction. */
 struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen);
 
 /* Did the signal interrupt a system call that cannot continue? Then the program gets EINTR because
@@ -47,7 +48,7 @@ void waits_program_comes(void *context, bool restarts);
  * handlers may run meanwhile. */
 void waits_continue(void *context, struct waits_arrival came, bool programs);
 
-/* Each of our handlers calls it last. If the handler interrupted such a continuation, resumes it
+/* signals_arrived() calls it last. If the handler interrupted such a continuation, resumes it
  * and does not return. A return through the kernel would make the kernel forget when the call
  * ends. */
 void waits_leave(void *context, struct waits_arrival came);

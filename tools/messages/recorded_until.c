@@ -26,7 +26,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Returns how long the thread was in windows without a gap, from that window on. */
+/* Returns the clock up to which the thread was in windows without a gap, from that window on. */
 static int64_t followed(const struct rt_rank *file, int32_t thread, int32_t window)
 {
     const struct rt_rank_tables *t = rt_rank_tables(file);

@@ -69,8 +69,8 @@ static int by_address(const void *key, const void *function)
     return (a > b) - (a < b);
 }
 
-/* Sets the distances of direct calls. Returns false if a called function has no copy that such
- * calls can enter. */
+/* Sets the 32-bit displacements of direct calls. Returns false if a called function has no copy
+ * that such calls can enter. */
 static bool link_calls(const struct copies *c, struct whole *w)
 {
     for (uint64_t n = 0; n < copies_count(c); n++) {

@@ -100,7 +100,7 @@ static bool constant_of(const struct function *f, uint32_t v, uint64_t *out, uns
 }
 
 /* Computes the jump's target from `entry`, along the path from the load to the jump. *target is
- * without the image's load address, which must have been added. */
+ * without the load address of the image; returns false if that was not added. */
 static bool target_of(const struct constant_finder *g, uint64_t entry, uint64_t *target)
 {
     unsigned images = 0;

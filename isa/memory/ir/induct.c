@@ -3,7 +3,8 @@
  * in each iteration. */
 #include "isa/memory/skel.h"
 
-/* Splits *e into phi + *step, in *bits low bits. Returns false if it has not this form. */
+/* Splits *e into phi + *step, in *bits low bits. Returns false if it does not have this
+ * form. */
 static bool step_of(struct function *f, uint32_t phi, const struct linear *e, unsigned *bits,
                     struct linear *step)
 {

@@ -10,7 +10,7 @@ enum trace_format {
     TRACE_TEXT, /* pc, R W or M, bytes, address */
     /* as valgrind --tool=lackey --trace-mem=yes prints them: " L 04222c30,8"; no instructions */
     TRACE_LACKEY,
-    /* sums alone; those of recorded values if skeletons are compiled with SKELETON_COUNTS */
+    /* totals alone; those of recorded values need skeletons compiled with SKELETON_COUNTS */
     TRACE_COUNT,
     TRACE_BINARY, /* base/format/accesses.h, without the head */
 };
