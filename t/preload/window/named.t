@@ -385,4 +385,44 @@ END
     rm -rf streams begins.run
 done
 is "$said" '1 0 ' 'a program with named calls begins to record before main, no other'
+
+# A window that closes in a handler has no end of that run; one that opens in a handler has no
+# beginning of it.
+cat >handler.c <<'END'
+#include <regtrace.h>
+#include <signal.h>
+#include <stddef.h>
+static void mark(const char *name) { regtrace_region_begin(name); regtrace_region_end(name); }
+static void turn(int signo)
+{
+    if (signo == SIGUSR1) {
+        mark("before stop");
+        regtrace_stop(0);
+        mark("nobody");
+    } else {
+        mark("nobody");
+        regtrace_start(0);
+        mark("after start");
+    }
+}
+int main(void)
+{
+    (void)signal(SIGUSR1, turn);
+    (void)signal(SIGUSR2, turn);
+    regtrace_start(0);
+    for (int i = 0; i < 2; i++) {
+        (void)raise(SIGUSR1);
+        (void)raise(SIGUSR2);
+    }
+    mark("main");
+    return 0;
+}
+END
+cc -O1 -I"$REGTRACE_SOURCE/share/include" -o handler handler.c || exit 99
+run 60 env REGTRACE_DIR="$T/handler.run" REGTRACE_DEFAULT_START=0 LD_PRELOAD="$LIBREGTRACE" ./handler
+is "$status" 0 'windows that close and open in handlers: the program runs'
+wait_for 20 test -e "$T/handler.run/regtrace.h5"
+is "$("$REGTRACE" dump "$T/handler.run" | sed -n 's/.* window opens .*/[/p; s/.* window closes .*/]/p; s/.* signal handler begins .*/(/p; s/.* signal handler ends .*/)/p; s/.* region begins .*"\(.*\)".*/\1/p' | xargs | sed 's/ *\([][]\) */\1/g')" \
+    '[( before stop][after start ( before stop][after start main]' 'ends and beginnings of these runs are missing, and nothing else'
+ok_run 'and the file is consistent' "$REGTRACE" check "$T/handler.run"
 done_testing
