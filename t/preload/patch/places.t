@@ -98,5 +98,5 @@ like "$err" "a place cannot be patched and is left alone: middle\+$(inside "$T/m
 late=libmiddle.so+$(inside "$T/libmiddle.so")
 run 60 env LD_PRELOAD="$LIBREGTRACE" REGTRACE_CONTROL="start:address:main,stop:address:$late" REGTRACE_DIR="$T/middle.late" "$T/middle" "$T/libmiddle.so"
 is "$status" 0 "in a library that is loaded later: the program runs"
-like "$(cat "$T/middle.late/regtrace.log")" "stop:address:$late: a place cannot be patched and is left alone: ${late/+/\\+} \(is inside" "that is in the log"
+like "$(cat "$T/middle.late/regtrace.log")" "address:${late/+/.}: a place cannot be patched and is left alone: ${late/+/.} \\(is inside" "that is in the log"
 done_testing
