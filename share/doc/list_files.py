@@ -50,18 +50,23 @@ def folders():
     return found + ALSO
 
 
+def is_heading(line):
+    """Tells whether a line of a script belongs to the first paragraph of its first comment."""
+    return line.startswith(("#", "!")) and line != "#" and not line.startswith("#  ")
+
+
 def sentence(path):
     """Returns the first sentence of a file's first comment, or of its docstring."""
     text = open(path, encoding="utf-8").read(4000)
     found = re.search(r'"""(.*?)"""', text, re.S) if path.endswith(".py") else None
     if found:
         words = found[1].split("\n\n")[0]
-    elif re.search(r"/\*.*?\*/", text, re.S):
+    elif not path.endswith(".t") and re.search(r"/\*.*?\*/", text, re.S):
         words = re.sub(r"(?m)^ ?\*", " ", re.search(r"/\*(.*?)\*/", text, re.S)[1])
         words = words.replace("SPDX-License-Identifier: BSD-3-Clause", "")
         words = re.split(r"\n\s*\n", words.strip())[0]
     else:
-        lines = [re.match(r"[#!]+ ?(.*)", line) for line in itertools.takewhile(lambda t: t[:1] in "#!", text.split("\n"))]
+        lines = [re.match(r"[#!]+ ?(.*)", line) for line in itertools.takewhile(is_heading, text.split("\n"))]
         words = " ".join(m[1] for m in lines if m and "SPDX" not in m[1] and not m[0].startswith("#!"))
     words = " ".join(words.split())
     return re.split(r"(?<=[a-z0-9)`\"'])\.(?= [A-Z`]|$)|:(?= {4})", words)[0].rstrip(".:")

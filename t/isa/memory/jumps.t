@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests jumps through tables. The skeleton has the table and computes the target from the index, and
+# Jumps through tables: the skeleton has the table and computes the target from the index, and
 # nothing of the jump is recorded. That does not hold if the program may change the table, or if a
 # loaded entry also serves something else.
 . "$(dirname "$0")/../../lib.sh"

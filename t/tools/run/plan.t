@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# regtrace plan. The totals are synthetic (synthetic_windows.py writes files with given totals), so
-# the right chains are known: they are worked out by hand here. The tests of pmu/ show that such
-# chains open their windows at these places.
+# `regtrace plan` prints the chains that were worked out by hand for given totals
+# (synthetic_windows.py writes files with them). The tests of pmu/ show that such chains open their
+# windows at these places.
 . "$(dirname "$0")/../../lib.sh"
 cd "$T" || exit 99
 needs h5py
