@@ -59,9 +59,18 @@ rt_patience=${REGTRACE_TEST_PATIENCE:-10}
 # On a busy machine a writer may need more than the default of 5 s.
 export REGTRACE_EXIT_WAIT=60
 
+# Appends the processor time of this test and of all that it has run, in seconds, to a file that
+# the caller names: `REGTRACE_TEST_TIMES=/tmp/times make check; sort -rn /tmp/times`.
+rt_note_time() {
+    times >"$T/.times"
+    tr 'ms' '  ' <"$T/.times" | awk -v test="$0" '{ t += 60 * ($1 + $3) + $2 + $4 }
+        END { printf "%.1f %s\n", t, test }' >>"$REGTRACE_TEST_TIMES"
+}
+
 rt_cleanup() {
     local rc=$?
     trap - EXIT
+    [ -z "${REGTRACE_TEST_TIMES:-}" ] || rt_note_time
     for pid in "${rt_pids[@]}"; do kill -9 "$pid" 2>/dev/null; done
     rm -rf "$T" "$rt_streams"
     # A test that ends before done_testing has failed, even if its last command exited with 0.

@@ -56,6 +56,8 @@ ok_run "the scratch folder is removed" test ! -e "$folder"
 ok_run "the folder of streams is removed" test ! -e "$shm"
 # The killed process ends a moment later, and stays a zombie until init has waited for it.
 ok_run "kill_at_end ends the process" wait_for 10 has_ended "$pid"
+REGTRACE_TEST_TIMES=$T/times run 20 script 'ok 0 x; done_testing'
+like "$(cat "$T/times")" '^[0-9]+\.[0-9] .*/script$' "the processor time of a test is noted"
 run 120 script 'rt_patience=1; touch "$REGTRACE_SHM/left"; ok 0 x; done_testing'
 is "$status" 1 "a stream left behind fails the test"
 run 20 script 'leaves_streams=1; touch "$REGTRACE_SHM/left"; ok 0 x; done_testing'
