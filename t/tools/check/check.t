@@ -21,25 +21,7 @@ is "$status" 1 'a window that is not there is no success'
 like "$err" 'window 9 of -window is not in .*report --all' 'and the message says how to find those that are'
 
 # Each line: MUTATION RULE [WORDS]. RULE must be among the rules that complain, with these words.
-while read -r mutation rule words; do
-    rm -rf "$T/bad"
-    cp -r "$T/good" "$T/bad"
-    if ! "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" "$mutation" >"$T/mutate.out" 2>&1; then
-        ok 1 "$mutation was made" || diag "$(cat "$T/mutate.out")"
-        continue
-    fi
-    run 60 "$REGTRACE" check "$T/bad"
-    if [ "$status" = 1 ] && grep -q "^rank-00001.h5: $rule: .*$words" <<<"$out"; then
-        ok 0 "$mutation breaks the rule $rule${words:+: $words}"
-    else
-        ok 1 "$mutation breaks the rule $rule${words:+: $words}"
-        diag "status $status" "$out" "$err"
-    fi
-    unlike "$out" '^rank-00000' "$mutation: nothing is reported of the other file"
-    run 60 "$REGTRACE" report "$T/bad"
-    [ "$status" -le 1 ]
-    ok $? "$mutation: report reads it or refuses it" || diag "status $status" "$err"
-done <<'END'
+cat >mutations <<'END'
 ordinals ordinals
 no-stop windows
 open-reason windows
@@ -92,23 +74,34 @@ windows-cut index
 skipped ordinals no window has ordinal
 skipped-more-killed ordinals no window has ordinal
 END
+mapfile -t mutations < <(cut -d' ' -f1 mutations)
+is "$("$PYTHON" "$here/mutate.py" good rank-00001.h5 broken "${mutations[@]}" skipped-killed 2>&1)" '' 'all mutations were made'
+while read -r mutation rule words; do
+    run 60 "$REGTRACE" check "broken/$mutation"
+    if [ "$status" = 1 ] && grep -q "^rank-00001.h5: $rule: .*$words" <<<"$out"; then
+        ok 0 "$mutation breaks the rule $rule${words:+: $words}"
+    else
+        ok 1 "$mutation breaks the rule $rule${words:+: $words}"
+        diag "status $status" "$out" "$err"
+    fi
+    unlike "$out" '^rank-00000' "$mutation: nothing is reported of the other file"
+    run 60 "$REGTRACE" report "broken/$mutation"
+    [ "$status" -le 1 ]
+    ok $? "$mutation: report reads it or refuses it" || diag "status $status" "$err"
+done <mutations
 
 # A thread takes an ordinal before it records its window. SIGKILL may come between the two.
-rm -rf "$T/bad" && cp -r "$T/good" "$T/bad"
-ok_run 'one that a killed thread took is missing' "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" skipped-killed
 for span in '' '--window 0-9'; do
     # shellcheck disable=SC2086  # words
-    run 60 "$REGTRACE" check $span "$T/bad"
-    is "$status" 0 "which is no violation${span:+ ($span)}" || diag "$out"
+    run 60 "$REGTRACE" check $span broken/skipped-killed
+    is "$status" 0 "one that a killed thread took is no violation${span:+ ($span)}" || diag "$out"
 done
 
 # --window examines only the windows of its span: the mutation is in window 0.
 for mutation in no-stop stop-before-start wrong-open-row; do
-    rm -rf "$T/bad" && cp -r "$T/good" "$T/bad"
-    "$PYTHON" "$here/mutate.py" "$T/bad/rank-00001.h5" $mutation
-    run 60 "$REGTRACE" check --window 0 "$T/bad"
+    run 60 "$REGTRACE" check --window 0 "broken/$mutation"
     is "$status" 1 "--window 0 finds $mutation in window 0"
-    run 60 "$REGTRACE" check --window 1-2 "$T/bad"
+    run 60 "$REGTRACE" check --window 1-2 "broken/$mutation"
     is "$status" 0 "--window 1-2 does not look there"
 done
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Breaks one invariant of a closed rank file, for the test of `regtrace check`.
+"""Breaks invariants of a closed rank file, each in a copy of its run, for the test of `regtrace check`.
 
-usage: mutate.py FILE WHICH
+usage: mutate.py RUN FILE OUT WHICH...; the copies are OUT/WHICH. Says which were not made, and why.
 """
+import os
+import shutil
 import sys
 
 import h5py
@@ -136,8 +138,14 @@ MUTATIONS = {
 
 
 def main():
-    with h5py.File(sys.argv[1], "r+") as f:
-        MUTATIONS[sys.argv[2]](f)
+    run, name, out, *mutations = sys.argv[1:]
+    for which in dict.fromkeys(mutations):
+        shutil.copytree(run, os.path.join(out, which))
+        try:
+            with h5py.File(os.path.join(out, which, name), "r+") as f:
+                MUTATIONS[which](f)
+        except Exception as e:
+            print(f"{which} was not made: {e!r}")
 
 
 main()

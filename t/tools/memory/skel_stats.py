@@ -21,16 +21,17 @@ line_bytes, page_bytes = j["line_bytes"], j["page_bytes"]
 class Sums:
     def __init__(self):
         self.kinds = collections.Counter()
-        self.bytes = set()
+        self.places = set()  # (process, address, bytes) of accesses
         self.strides = collections.Counter()
         self.cold = 0
         self.reuse = collections.Counter()
 
     def check(self, row, what):
         k = self.kinds
-        lines = {(process, a // line_bytes) for process, a in self.bytes}
-        pages = {(process, a // page_bytes) for process, a in self.bytes}
-        wanted = {"accesses": sum(k.values()), "loads": k["R"] + k["M"], "stores": k["W"] + k["M"], "footprint_bytes": len(self.bytes),
+        touched = {(process, a) for process, address, size in self.places for a in range(address, address + size)}
+        lines = {(process, a // line_bytes) for process, a in touched}
+        pages = {(process, a // page_bytes) for process, a in touched}
+        wanted = {"accesses": sum(k.values()), "loads": k["R"] + k["M"], "stores": k["W"] + k["M"], "footprint_bytes": len(touched),
                   "footprint_lines": len(lines), "footprint_pages": len(pages), "cold": self.cold,
                   "reuse": [self.reuse[n] for n in range(max(self.reuse, default=-1) + 1)]}
         got = {key: row[key] for key in wanted}
@@ -62,7 +63,7 @@ for record in open(text):
     if m:
         new = tuple(int(x or 0) for x in m.groups())
         if new != whose:
-            stack, last = [], {}
+            stack, there, last = [], set(), {}
         whose, process = new, new[:2]
         stream = streams.setdefault(whose, Sums())
         # A jump is no final end: recording goes on after it. Any other incomplete end is final.
@@ -80,17 +81,18 @@ for record in open(text):
     all_of_it = [total, stream, accesses[key], functions[function]] + [loops[x] for x in chain]
     for s in all_of_it:
         s.kinds[kind] += 1
-        s.bytes.update((process, a) for a in range(address, address + size))
+        s.places.add((process, address, size))
     if key in last:
         accesses[key].strides[address - last[key]] += 1
     last[key] = address
     for line in range(address // line_bytes, (address + max(size, 1) - 1) // line_bytes + 1):
-        if line in stack:
+        if line in there:
             distance = stack.index(line)
-            stack.remove(line)
+            del stack[distance]
             for s in all_of_it:
                 s.reuse[distance.bit_length()] += 1
         else:
+            there.add(line)
             for s in all_of_it:
                 s.cold += 1
         stack.insert(0, line)
