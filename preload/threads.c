@@ -5,6 +5,7 @@
  * Threads that libc makes internally (timers with SIGEV_THREAD, aio), and those of a raw clone, are
  * attached when they first record. */
 #include "preload/libc/interpose.h"
+#include "preload/libc/loaded_images.h"
 
 #include "base/hash.h"
 #include "base/identity.h"
@@ -16,7 +17,6 @@
 #include "preload/stack/with_room.h"
 #include "preload/thread.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
@@ -90,13 +90,29 @@ static void start_give(struct thread_start *s)
         atomic_store(&s->taken, 0);
 }
 
+static const char *program_name = ""; /* argv[0] */
+
+struct image_search {
+    uintptr_t address;
+    const char *found;
+};
+
+static bool take_image(const struct loaded_image *m, void *context)
+{
+    struct image_search *s = context;
+    if (!image_has(m, s->address))
+        return false;
+    s->found = m->info->dlpi_name[0] != '\0' ? m->info->dlpi_name : program_name;
+    return true;
+}
+
+/* dladdr() would wait for the lock that dlopen() holds while constructors run, and a constructor
+ * may wait for the new thread. */
 static const char *image_of(uintptr_t address)
 {
-    Dl_info info;
-    if (dladdr((const void *)address, &info) == 0 ||
-        info.dli_fname == NULL) /* NOLINT: code to data pointer */
-        return "";
-    return info.dli_fname;
+    struct image_search s = {address, ""};
+    (void)images_each(take_image, &s);
+    return s.found;
 }
 
 /* Is this a library of MPI, or one that MPI is built on? Their threads are no part of the
@@ -166,6 +182,10 @@ void threads_watch_end(void)
     (void)pthread_setspecific(end_key, (void *)(name_value() | rounds)); /* NOLINT: a number */
 }
 
+/* pthread_attr_getsigmask_np(); NULL: glibc before 2.32. It is looked up once, since dlsym() takes
+ * that lock too. */
+static int (*get_mask)(const pthread_attr_t *, sigset_t *);
+
 /* Takes the key INLINE_KEYS - 1, the last one for which pthread_setspecific() allocates nothing.
  * libc calls destructors in the order of the keys, so ours runs after those of the program's lower
  * keys (up to 31 of them). */
@@ -174,6 +194,9 @@ void threads_prepare(void)
     enum { INLINE_KEYS = 32 };
     pthread_key_t low[INLINE_KEYS];
     int n = 0;
+    void *symbol = preload_next("pthread_attr_getsigmask_np");
+    memcpy(&get_mask, &symbol, sizeof get_mask);
+    program_name = program_invocation_name;
     while (n < INLINE_KEYS && NEXT(pthread_key_create)(&low[n], end_destructor) == 0)
         if (low[n++] >= INLINE_KEYS - 1)
             break;
@@ -192,13 +215,9 @@ void threads_prepare(void)
  * pthread_attr_setsigmask_np() has set a mask for it. */
 static uint64_t hidden_for(const pthread_attr_t *attributes)
 {
-    typedef int get_mask(const pthread_attr_t *, sigset_t *);
-    void *symbol = attributes != NULL ? preload_next("pthread_attr_getsigmask_np") : NULL;
-    get_mask *get;
     sigset_t set;
     uint64_t bits;
-    memcpy(&get, &symbol, sizeof get);
-    if (get == NULL || get(attributes, &set) != 0) /* glibc before 2.32; no mask */
+    if (attributes == NULL || get_mask == NULL || get_mask(attributes, &set) != 0)
         return signals_hidden;
     memcpy(&bits, &set, sizeof bits);
     return bits & signals_kept_bits();
