@@ -89,7 +89,9 @@ struct memory_handler {
     uintptr_t stack, at, shown;
     uint64_t enter, spill, spill_2, target;
     struct memory_unwound unwound;
-    bool has_file; /* the handler records into another file */
+    bool has_file;       /* the handler records into another file */
+    bool stepping_below; /* a handler of ours, which it interrupts, has set the trap flag for the
+                            code to which it returns */
     /* For that file: the signal, and how far the interrupted code had recorded. */
     uint32_t signal;
     uint64_t outer_at;

@@ -85,11 +85,19 @@ void memory_leave_made(void *context)
     }
 }
 
-void memory_stop_steps(void *context)
+bool memory_stop_steps(void *context)
 {
+    greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+    bool below = stepping_out && (*flags & TRAP_FLAG) == 0;
     if (stepping_out)
-        ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+        *flags &= ~(greg_t)TRAP_FLAG;
     stepping_out = false;
+    return below;
+}
+
+void memory_step_again(void)
+{
+    stepping_out = true;
 }
 
 bool memory_stepped(int signo, siginfo_t *info, void *context)

@@ -67,8 +67,11 @@ bool memory_is_made(uintptr_t at);
 /* Makes a thread that was interrupted there continue in the function: at once, or by single steps
  * until the code that records or that leads there is over. */
 void memory_leave_made(void *context);
-/* Ends the steps, because a handler of the program runs first. */
-void memory_stop_steps(void *context);
+/* Ends the steps, because a handler of the program runs first. context: of that handler. Returns
+ * true if the steps are to begin in another context below, of a handler of ours that the program's
+ * has interrupted: then call memory_step_again() after the program's handler. */
+bool memory_stop_steps(void *context);
+void memory_step_again(void);
 
 /* Where the program is now, whatever code of ours runs in the meantime. */
 extern __thread struct memory_interrupted memory_where

@@ -119,9 +119,17 @@ APART void called(long k)
     __asm__ volatile("" : : "r"(k));
 }
 
+/* Processor time: on a busy machine a second may pass before the thread runs at all. */
+static double worked(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 APART static void loop(double until)
 {
-    while (now() < until)
+    while (worked() < until)
         for (long k = 0; k < 100000; k++) {
             array[k & 63] = k;
             called(k);
@@ -154,7 +162,7 @@ static int vforked(void)
     if (waitpid(child, &status, 0) != child)
         return 1;
     printf("%lx\n", (unsigned long)(uintptr_t)array);
-    loop(now() + 1);
+    loop(worked() + 1);
     return 0;
 }
 
