@@ -192,38 +192,74 @@ PRELOAD_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *
 /* The child runs on this thread's memory. vfork_prepare() switches everything of ours off for the
  * child; the parent restores this state. */
 struct vfork_state {
-    enum recorder_attachment attachment;
+    uint8_t attachment; /* enum recorder_attachment */
+    uint8_t blocked;    /* the internal signal, which we have blocked, or 0 */
     uint32_t recording;
     uint64_t hidden;
 };
 static __thread struct vfork_state before_vfork;
 
 __attribute__((visibility("hidden"))) void vfork_prepare(void);
-__attribute__((visibility("hidden"))) long vfork_parent(long result);
+__attribute__((visibility("hidden"))) long vfork_returns(long result);
+
+/* The kernel delivers a signal that has come meanwhile as it resumes the parent, where everything
+ * of ours is still off: the edge of a window would be lost. So the internal signal waits. Returns
+ * the signal, or 0 if it was blocked before. */
+static uint8_t block_internal(void)
+{
+    uint64_t before = 0, set;
+    int signo = signals_kept_out;
+    if (signo == 0)
+        return 0;
+    set = sys_signal_bit(signo);
+    (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&set, (long)&before, sizeof set, 0, 0);
+    return (before & set) != 0 ? 0 : (uint8_t)signo;
+}
+
+/* The child unblocks it as well: a program that it executes must not inherit our mask. */
+static void unblock_internal(void)
+{
+    uint64_t set = before_vfork.blocked != 0 ? sys_signal_bit(before_vfork.blocked) : 0;
+    if (set != 0)
+        (void)sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, sizeof set, 0, 0);
+}
 
 void vfork_prepare(void)
 {
     struct recorder_thread *t = &recorder_self;
-    if (processes_vfork_depth++ != 0)
+    if (processes_vfork_depth != 0) {
+        processes_vfork_depth++;
         return;
-    before_vfork = (struct vfork_state){t->attachment, t->recording, signals_hidden};
+    }
+    uint8_t blocked = block_internal();
+    processes_vfork_depth = 1;
+    before_vfork = (struct vfork_state){.attachment = (uint8_t)t->attachment,
+                                        .blocked = blocked,
+                                        .recording = t->recording,
+                                        .hidden = signals_hidden};
     t->attachment = RECORDER_DETACHED;
     t->recording = 0;
     t->in_toolkit++;
     memory_vfork(true);
 }
 
-/* Returns what vfork returns; sets errno. */
-long vfork_parent(long result)
+/* Called in the child, with 0, and then in the parent. Returns what vfork returns; sets errno. */
+long vfork_returns(long result)
 {
     struct recorder_thread *t = &recorder_self;
+    if (result == 0) {
+        if (processes_vfork_depth == 1)
+            unblock_internal();
+        return 0;
+    }
     if (--processes_vfork_depth == 0) {
         t->in_toolkit--;
-        t->attachment = before_vfork.attachment;
+        t->attachment = (enum recorder_attachment)before_vfork.attachment;
         t->recording = before_vfork.recording;
         signals_hidden = before_vfork.hidden;
         memory_vfork(false);
         child_made((pid_t)result);
+        unblock_internal();
     }
     if (result < 0) {
         errno = (int)-result;

@@ -23,18 +23,16 @@ __vfork:
     pushq %rdi
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset rip, 0
-    testq %rax, %rax
-    jz 1f
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
     movq %rax, %rdi
-    call vfork_parent
+    call vfork_returns
     addq $8, %rsp
     .cfi_adjust_cfa_offset -8
-1:  ret
+    ret
     .cfi_endproc
     .size vfork, .-vfork
     .size __vfork, .-__vfork
     .hidden vfork_prepare
-    .hidden vfork_parent
+    .hidden vfork_returns
     .section .note.GNU-stack, "", @progbits

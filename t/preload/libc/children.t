@@ -17,6 +17,13 @@ for how in '' REGTRACE_CONTROL="$CHAINS" REGTRACE_FOLLOW=0 REGTRACE_DEFAULT_STAR
     done
 done
 
+# The timer expires while vfork() waits for the child.
+echo 'int main(void) { pid_t c = vfork(); if (c == 0) { usleep(200000); _exit(0); }
+return waitpid(c, 0, 0) != c; }' | cc -D_GNU_SOURCE -include unistd.h -include sys/wait.h -xc -o "$T/waits" - || exit 99
+run 60 "$REGTRACE" run -quiet -o "$T/vfork" -control start:timeout:20ms -- "$T/waits"
+is "$status $("$REGTRACE" dump "$T/vfork" | grep -c 'window opens')" '0 1' \
+    'a window opens whose time comes within vfork()'
+
 # A warning of a child would be taken for its output. libc starts the children of popen() itself.
 echo 'int fired(void) { return 0; }
 int main(void) { char b[99]; FILE *p = popen("sleep 0 2>&1", "r"); while (fgets(b, 99, p)) puts(b);
