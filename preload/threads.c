@@ -5,7 +5,7 @@
  * Threads that libc makes internally (timers with SIGEV_THREAD, aio), and those of a raw clone, are
  * attached when they first record. */
 #include "preload/libc/interpose.h"
-#include "preload/libc/loaded_images.h"
+#include "preload/images/loaded_images.h"
 
 #include "base/hash.h"
 #include "base/identity.h"

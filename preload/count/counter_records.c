@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/count/sampling.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/process.h"
 #include "preload/thread.h"
 

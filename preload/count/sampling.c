@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/count/counting.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/libc/interpose.h"
 #include "preload/libc/signals.h"
 #include "preload/life.h"

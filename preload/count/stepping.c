@@ -7,7 +7,7 @@
 #include "preload/count/counting.h"
 
 #include "base/sys.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/libc/interpose.h"
 #include "preload/libc/signals.h"
 #include "preload/patch/probes.h"

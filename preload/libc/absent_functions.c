@@ -9,7 +9,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/life.h"
 
-#include "preload/libc/loaded_images.h"
+#include "preload/images/loaded_images.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -9,9 +9,9 @@
  * the next image starts, or at dlclose(). Images in namespaces of dlmopen(), which contain a C
  * library of their own, are not seen. */
 #include "preload/count/counting.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/libc/interpose.h"
-#include "preload/libc/seen_images.h"
+#include "preload/images/seen_images.h"
 #include "preload/process.h"
 #include "preload/stack/with_room.h"
 #include "preload/window/parts.h"

@@ -35,7 +35,7 @@ int values_context(void)
 #include "base/log.h"
 #include "base/sys.h"
 #include "preload/count/counting.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/libc/interpose.h"
 #include "preload/life.h"
 #include "preload/thread.h"

@@ -9,7 +9,7 @@
 #include "base/spin.h"
 #include "base/sys.h"
 #include "preload/count/sampling.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/libc/interpose.h"
 #include "preload/patch/code/near.h"
 #include "preload/patch/probe_sites.h"

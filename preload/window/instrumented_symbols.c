@@ -3,7 +3,7 @@
 #include "preload/window/instrumented_symbols.h"
 
 #include "base/toolkit/map.h"
-#include "preload/libc/loaded_images.h"
+#include "preload/images/loaded_images.h"
 
 #include <elf.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
 #include "preload/count/counting.h"
 #include "preload/count/sampling.h"
 #include "preload/count/totals.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
 #include "preload/thread.h"

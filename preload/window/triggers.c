@@ -4,7 +4,7 @@
 #include "preload/window/triggers.h"
 #include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/life.h"
 #include "preload/patch/probes.h"
 #include "preload/process.h"

@@ -27,28 +27,29 @@ isa/memory/source:isa/memory/ir
 writer:writer/file writer:writer/read writer:writer/repair writer:writer/values
 writer/file:writer/read writer/read:writer/file writer/values:writer/file
 writer/repair:writer/file writer/repair:writer/read
-preload:preload/count preload:preload/libc preload:preload/memory preload:preload/patch
-preload:preload/stack preload:preload/values preload:preload/window
-preload/count:preload/libc preload/count:preload/memory preload/count:preload/patch
-preload/count:preload/stack preload/count:preload/values preload/count:preload/waits preload/count:preload/window
-preload/libc:preload/count preload/libc:preload/memory preload/libc:preload/patch
-preload/libc:preload/stack preload/libc:preload/values preload/libc:preload/waits preload/libc:preload/window
+preload:preload/count preload:preload/images preload:preload/libc preload:preload/memory
+preload:preload/patch preload:preload/stack preload:preload/values preload:preload/window
+preload/count:preload/images preload/count:preload/libc preload/count:preload/memory
+preload/count:preload/patch preload/count:preload/stack preload/count:preload/values preload/count:preload/waits preload/count:preload/window
+preload/images:preload/count preload/images:preload/libc
+preload/libc:preload/count preload/libc:preload/images preload/libc:preload/memory
+preload/libc:preload/patch preload/libc:preload/stack preload/libc:preload/values preload/libc:preload/waits preload/libc:preload/window
 preload/memory:preload/libc preload/memory:preload/patch
 preload/memory:preload/patch/calls preload/memory:preload/patch/code
 preload/memory:preload/patch/plans preload/memory:preload/stack preload/memory:preload/window
 preload/patch:preload/count preload/patch:preload/libc preload/patch:preload/memory
 preload/patch:preload/stack preload/patch:preload/values preload/patch:preload/window preload/patch:preload/patch/calls
 preload/patch:preload/patch/code preload/patch:preload/patch/plans
-preload/patch/plans:preload/libc preload/patch/plans:preload/memory
+preload/patch/plans:preload/images preload/patch/plans:preload/libc preload/patch/plans:preload/memory
 preload/patch/code:preload/count preload/patch/code:preload/libc preload/patch/code:preload/memory
 preload/patch/code:preload/stack preload/patch/code:preload/window preload/patch/code:preload/patch/calls
 preload/patch/code:preload/patch/plans preload/patch/calls:preload/libc
 preload/patch/calls:preload/stack preload/patch/calls:preload/window preload/patch/calls:preload/patch/code
 preload/patch/calls:preload/patch/plans
 preload/stack:preload/count preload/stack:preload/libc preload/stack:preload/memory preload/stack:preload/values preload/stack:preload/window
-preload/values:preload/count preload/values:preload/libc preload/values:preload/patch
+preload/values:preload/count preload/values:preload/images preload/values:preload/libc preload/values:preload/patch
 preload/values:preload/stack preload/values:preload/patch/code
-preload/window:preload/count preload/window:preload/libc preload/window:preload/memory
+preload/window:preload/count preload/window:preload/images preload/window:preload/libc preload/window:preload/memory
 preload/window:preload/patch preload/window:preload/stack preload/window:preload/values preload/window:preload/waits
 preload/waits:preload/count preload/waits:preload/libc preload/waits:preload/memory
 preload/waits:preload/stack

@@ -4,7 +4,7 @@
 
 #include "base/toolkit/cache.h"
 #include "base/identity.h"
-#include "preload/libc/seen_images.h"
+#include "preload/images/seen_images.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "isa/isa.h"
-#include "preload/libc/loaded_images.h"
+#include "preload/images/loaded_images.h"
 
 #include <limits.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/life.h"
 #include "preload/process.h"
 #include "preload/stack/with_room.h"

@@ -5,7 +5,7 @@
 #include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
 #include "preload/count/sampling.h"
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
 #include "preload/values/values.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Notes and records loaded images: the path, the load address, and the build id that tells an image
  * from another one of that name. */
-#include "preload/libc/image_records.h"
+#include "preload/images/image_records.h"
 
 #include "base/log.h"
 #include "base/spin.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sets of images that have been seen (seen_images.h). */
-#include "preload/libc/seen_images.h"
+#include "preload/images/seen_images.h"
 
 /* Returns the index of the image's row, or the number of rows if it has none. */
 static unsigned find(const struct seen_images *s, const struct loaded_image *m)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Walks the loaded images, and reads what their headers and dynamic tables say in memory. */
-#include "preload/libc/loaded_images.h"
+#include "preload/images/loaded_images.h"
 
 #include "preload/process.h"
 

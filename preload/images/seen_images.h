@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sets of images that a part of the library has seen, so that it acts once on each. An image is
  * known by its load address and its lowest address. */
-#ifndef REGTRACE_PRELOAD_LIBC_SEEN_IMAGES_H
-#define REGTRACE_PRELOAD_LIBC_SEEN_IMAGES_H
+#ifndef REGTRACE_PRELOAD_IMAGES_SEEN_IMAGES_H
+#define REGTRACE_PRELOAD_IMAGES_SEEN_IMAGES_H
 
-#include "preload/libc/loaded_images.h"
+#include "preload/images/loaded_images.h"
 
 #define SEEN_IMAGES_MAX 4096u
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Walks the loaded images, and reads what their headers and dynamic tables say in memory. Source:
  * dl_iterate_phdr(3), elf(5). */
-#ifndef REGTRACE_PRELOAD_LIBC_LOADED_IMAGES_H
-#define REGTRACE_PRELOAD_LIBC_LOADED_IMAGES_H
+#ifndef REGTRACE_PRELOAD_IMAGES_LOADED_IMAGES_H
+#define REGTRACE_PRELOAD_IMAGES_LOADED_IMAGES_H
 
 #include <link.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Records of the loaded images, so that readers can resolve addresses. */
-#ifndef REGTRACE_PRELOAD_LIBC_IMAGE_RECORDS_H
-#define REGTRACE_PRELOAD_LIBC_IMAGE_RECORDS_H
+#ifndef REGTRACE_PRELOAD_IMAGES_IMAGE_RECORDS_H
+#define REGTRACE_PRELOAD_IMAGES_IMAGE_RECORDS_H
 
-#include "preload/libc/loaded_images.h"
+#include "preload/images/loaded_images.h"
 #include "preload/thread.h"
 
 /* Finds the segment of our code, which includes the PLT of our calls. Returns false if there is
