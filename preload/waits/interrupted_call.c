@@ -140,6 +140,11 @@ bool wait_is_broken(const ucontext_t *uc)
     return uc->uc_mcontext.gregs[REG_RAX] == -EINTR && wait_is_over(uc);
 }
 
+bool wait_is_restarting(const ucontext_t *uc)
+{
+    return uc->uc_mcontext.gregs[REG_RAX] == SYS_restart_syscall && is_system_call(at_of(uc));
+}
+
 /* Does a prefix make the instruction at p set %r8 in place of %rax? Only what compilers write
  * counts, since the byte may also belong to the instruction before. */
 static bool sets_r8(const uint8_t *p)

@@ -39,6 +39,10 @@ struct wait_broken {
 bool wait_is_over(const ucontext_t *uc);
 /* Is the thread directly after a system call that has ended with EINTR? */
 bool wait_is_broken(const ucontext_t *uc);
+/* Is the thread directly before a call that the kernel continues by restart_syscall? A signal that
+ * another thread took has interrupted it. If our handler returned there, the kernel would have
+ * forgotten how to continue the call. */
+bool wait_is_restarting(const ucontext_t *uc);
 /* Analyses a context for which wait_is_broken() is true. */
 struct wait_broken wait_look(const ucontext_t *uc);
 

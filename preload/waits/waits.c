@@ -357,9 +357,20 @@ static bool is_timed_read(const ucontext_t *uc, const struct wait_rule *ahead,
     return true;
 }
 
+/* As if our signal had interrupted the call. */
+static void break_restarting(ucontext_t *uc)
+{
+    greg_t *r = uc->uc_mcontext.gregs;
+    r[REG_RIP] += 2;
+    r[REG_RCX] = r[REG_RIP];
+    r[REG_RAX] = -EINTR;
+}
+
 static void finish_call(ucontext_t *uc, struct waits_arrival came, bool programs)
 {
     struct wait_broken b = {.continuation = CONTINUE_NONE};
+    if (!programs && wait_is_restarting(uc))
+        break_restarting(uc);
     if (!wait_is_broken(uc)) {
         const struct wait_rule *ahead = programs ? NULL : wait_rule_ahead(uc);
         if (ahead != NULL && !is_timed_read(uc, ahead, &b))
