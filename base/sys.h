@@ -4,6 +4,7 @@
 #ifndef REGTRACE_BASE_SYS_H
 #define REGTRACE_BASE_SYS_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,20 @@ void sys_nap(uint64_t ns);
 static inline uint64_t sys_signal_bit(int signo)
 {
     return UINT64_C(1) << (signo - 1);
+}
+
+/* Returns the signals, as bits, of instructions that fault: executed again, they fault again. */
+static inline uint64_t sys_fault_signals(void)
+{
+    return sys_signal_bit(SIGSEGV) | sys_signal_bit(SIGBUS) | sys_signal_bit(SIGILL) |
+           sys_signal_bit(SIGFPE);
+}
+
+/* Returns the signals that an instruction of the thread itself may raise. The kernel kills a
+ * process that blocks one when it is raised. */
+static inline uint64_t sys_raised_signals(void)
+{
+    return sys_fault_signals() | sys_signal_bit(SIGTRAP) | sys_signal_bit(SIGSYS);
 }
 
 /* Reads `n` bytes of this process's memory, which may be unmapped, without a fault. Returns the

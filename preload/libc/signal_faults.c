@@ -14,12 +14,9 @@
 
 void signals_fault_action(int signo, struct sigaction *a)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-    if (!memory_is_fault(signo))
-        return;
-    (void)sigfillset(&a->sa_mask);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        (void)sigdelset(&a->sa_mask, faults[i]);
+    uint64_t mask = ~sys_raised_signals();
+    if (memory_is_fault(signo))
+        memcpy(&a->sa_mask, &mask, sizeof mask);
 }
 
 void signals_fault_unmask(int signo, const void *context)

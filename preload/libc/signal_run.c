@@ -35,7 +35,7 @@ RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
     memset(&plain, 0, sizeof plain);
     (void)NEXT(sigaction)(signo, &plain, &before);
     bool fault = info->si_code > 0 && info->si_code != SI_KERNEL &&
-                 (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE);
+                 (sys_fault_signals() & sys_signal_bit(signo)) != 0;
     /* The kernel may refuse a signal with its own si_code or that of kill(). tgkill() then sends
      * the signal without *info, which has no effect on a default action. */
     if (!fault &&
@@ -54,8 +54,7 @@ RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
 
 void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
 {
-    bool raised = info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
-                                        signo == SIGFPE || signo == SIGTRAP || signo == SIGSYS);
+    bool raised = info->si_code > 0 && (sys_raised_signals() & sys_signal_bit(signo)) != 0;
     if (!ignored || raised)
         signals_default_action(signo, info, context);
 }

@@ -369,13 +369,12 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
 /* While our handler is on a small alternate stack, no handler of the program may run on top of it:
  * the program provided room for its own handlers only. If there is room, interrupted_with_room()
  * unblocks them. */
-static sigset_t all_but_faults(void)
+static sigset_t all_but_raised(void)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    uint64_t mask = ~sys_raised_signals();
     sigset_t set;
-    (void)sigfillset(&set);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        (void)sigdelset(&set, faults[i]);
+    (void)sigemptyset(&set);
+    memcpy(&set, &mask, sizeof mask);
     return set;
 }
 
@@ -392,7 +391,7 @@ static int choose_internal(int but)
         memset(&ours, 0, sizeof ours);
         ours.sa_sigaction = signals_handler;
         ours.sa_flags = SA_SIGINFO | own_flags();
-        ours.sa_mask = all_but_faults();
+        ours.sa_mask = all_but_raised();
         if (NEXT(sigaction)(n, &ours, NULL) != 0)
             continue;
         atomic_fetch_or(&once_internal, sys_signal_bit(n));

@@ -3,6 +3,7 @@
  * it sets the instruction pointer to, the thread goes on. */
 #include "preload/patch/probes.h"
 
+#include "base/sys.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/probe_sites.h"
 #include "preload/stack/unwind.h"
@@ -13,9 +14,7 @@
 
 static bool is_fault(const siginfo_t *info)
 {
-    int signo = info->si_signo;
-    return info->si_code > 0 &&
-           (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE);
+    return info->si_code > 0 && (sys_fault_signals() & sys_signal_bit(info->si_signo)) != 0;
 }
 
 struct probe_fault probes_fault_begins(siginfo_t *info, void *context)

@@ -43,12 +43,6 @@ static void give_registers(const struct values_thread *v, ucontext_t *uc)
     uc->uc_mcontext.gregs[REG_RIP] = (greg_t)v->regs.rip;
 }
 
-static uint64_t faults(void)
-{
-    return sys_signal_bit(SIGSEGV) | sys_signal_bit(SIGBUS) | sys_signal_bit(SIGFPE) |
-           sys_signal_bit(SIGILL) | sys_signal_bit(SIGTRAP) | sys_signal_bit(SIGSYS);
-}
-
 /* Finds the frame, and what of the vector state is in it (bits/sigcontext.h). Returns false if
  * there is no room below us for a fault's frame, or if we are not below the frame. */
 static bool take_frame(struct values_thread *v, const ucontext_t *uc)
@@ -67,7 +61,7 @@ static bool take_frame(struct values_thread *v, const ucontext_t *uc)
         v->components = head.xstate_bv & PARTS_WE_KNOW;
     }
     /* If these are blocked, a fault of ours would kill the process. */
-    uint64_t mask, needed = faults() & ~sys_signal_bit(SIGTRAP) & ~sys_signal_bit(SIGSYS);
+    uint64_t mask, needed = sys_fault_signals();
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
     if ((mask & needed) != 0)
         return false;
@@ -87,14 +81,15 @@ static bool take_frame(struct values_thread *v, const ucontext_t *uc)
 
 void values_block_others(sigset_t *mask)
 {
-    uint64_t others = ~faults();
+    uint64_t others = ~sys_raised_signals();
     if (values_are_captured)
         memcpy(mask, &others, sizeof others);
 }
 
 static bool is_fault(int signo)
 {
-    return values_are_captured && signo != SIGTRAP && (faults() & sys_signal_bit(signo)) != 0;
+    return values_are_captured && signo != SIGTRAP &&
+           (sys_raised_signals() & sys_signal_bit(signo)) != 0;
 }
 
 bool values_wants_signal(int signo)
@@ -105,7 +100,7 @@ bool values_wants_signal(int signo)
 /* Lets the program execute the next instruction in place, with nothing in between. */
 static bool begin_step(struct values_thread *v, ucontext_t *uc)
 {
-    uint64_t mask, all = ~faults();
+    uint64_t mask, all = ~sys_raised_signals();
     uint8_t below;
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
     /* The trap is delivered on the program's stack. */

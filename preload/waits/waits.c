@@ -130,9 +130,7 @@ struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct s
 {
     ucontext_t *uc = context;
     uintptr_t marks = (uintptr_t)uc->uc_link;
-    int signo = info->si_signo;
-    bool fault = info->si_code > 0 && (signo == SIGSEGV || signo == SIGBUS || signo == SIGILL ||
-                                       signo == SIGFPE || signo == SIGTRAP);
+    bool fault = info->si_code > 0 && (sys_raised_signals() & sys_signal_bit(info->si_signo)) != 0;
     if (RT_UNLIKELY(marks != 0 && marks <= (MARK_PROGRAM | MARK_BREAKING))) {
         uc->uc_link = NULL;
         seen.program--;
