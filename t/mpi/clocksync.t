@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Clock alignment: none on one node; between nodes (feigned by REGTRACE_TEST_NODE) an offset near 0
-# with an honest bound.
+# Clock alignment: none on one node; between nodes (feigned by REGTRACE_TEST_NODE) the offset and the
+# drift of the other clock, within the error that is recorded.
 . "$(dirname "$0")/../lib.sh"
 
 shim=$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so
 # Two nodes of two ranks: the wrapper names the node by the rank. UNTRACED: the rank that is not
-# preloaded.
+# preloaded. FEIGNED: the clock of the second node, as DUMPSHIM_CLOCK.
 cat >"$T/node" <<'END'
 #!/bin/sh
 rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 export REGTRACE_TEST_NODE=node$((rank / 2))
+[ -z "$FEIGNED" ] || [ "$rank" -lt 2 ] || export DUMPSHIM_CLOCK="$FEIGNED"
 [ "$rank" = "${UNTRACED:-none}" ] || exec env LD_PRELOAD="$SHIM" "$@"
 exec "$@"
 END
@@ -36,6 +37,29 @@ clocks() {
     sound=$(cat "$T"/rec.* | awk '/^hook clock/ && $4 > 0 && $3 <= $4 && $3 >= -$4 {n++} END {print n + 0}')
 }
 
+# measured AHEAD PPM: prints of how many ranks offset and drift are those of a clock that is AHEAD ns
+# ahead and gains PPM us a second, within the recorded error, and of how many that error is less than
+# half of the drift. The errors of the two measurements make that of the drift, over the time between
+# them; it grows with the time from the start to the first one.
+measured() {
+    cat "$T"/rec.* | awk -v ahead="$1" -v ppm="$2" '
+        function size(x) { return x < 0 ? -x : x }
+        $2 == "begin" { begin = $3 }
+        $2 == "end" { end = $3 }
+        $2 == "final" { offset = $3; error = $4 }
+        $2 == "start_and_drift" && error > 0 {
+            start = $3
+            rate = 1 + ppm / 1e6
+            wanted = (start - ahead) / rate - start
+            drift = 1 / rate - 1
+            loose = 2 * error / (end - begin)
+            right += size(offset - wanted) <= error + loose * (begin - start) + 1000 && size($4 / 1e9 - drift) <= loose + 1e-8
+            sharp += loose < size(drift) / 2
+            printf "# offset %.0f for %.0f, drift %.0f for %.0f, error %.0f\n", offset, wanted, $4, drift * 1e9, error >"/dev/stderr"
+        }
+        END { print right + 0, sharp + 0 }'
+}
+
 for mpi in openmpi mpich; do
     if ! have_mpi $mpi && [ ! -x "$REGTRACE_BUILD/t/mpi/calls.$mpi" ]; then
         skip "$mpi" "no $mpi"
@@ -51,6 +75,16 @@ for mpi in openmpi mpich; do
         is "$all $zero $sound" "4 2 2" "$mpi: the two ranks elsewhere have an offset, which lies within its error"
         is "$agreed" "0 yes" "$mpi: they agreed before"
     fi
+    for ppm in 200000 -200000; do
+        clocks $mpi 4 FEIGNED=-5000000000,$ppm DUMPSHIM_DIR="$(folder "$mpi.$ppm")"
+        if late && [ "$all $zero" = '4 4' ]; then
+            skip "$mpi: a clock that gains $ppm us a second" "a rank was given no processor for 1.5 s"
+            continue
+        fi
+        read -r right sharp < <(measured -5000000000 $ppm)
+        is "$right" 2 "$mpi: offset and drift of a clock that gains $ppm us a second"
+        [ "$sharp" = 2 ] || skip "$mpi: and no others would do" "the machine is busy: the error is larger than half of the drift"
+    done
     clocks $mpi 4 DUMPSHIM_DIR="$T/$mpi"
     is "$status $all $zero" "0 4 4" "$mpi: a second world in that folder does without"
     for missing in 0 2 3; do

@@ -4,6 +4,7 @@
  *
  * - DUMPSHIM_OUT=FILE: the text goes to FILE.PID.
  * - DUMPSHIM_IDLE=1: nothing is recorded.
+ * - DUMPSHIM_CLOCK=NS,PPM: CLOCK_MONOTONIC is NS ahead and gains PPM us a second, since it was 0.
  * - DUMPSHIM_DISCARD=1: a thread empties full chunks, as the writer would, and discards them (for
  *   measuring).
  *
@@ -47,6 +48,24 @@ static void note(const char *what, long a, long b)
     }
 }
 
+/* The linker replaces clock_gettime() by this one (--wrap). */
+int __real_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+    const char *text = getenv("DUMPSHIM_CLOCK");
+    long ahead = 0, ppm = 0;
+    int rc = __real_clock_gettime(clock, t);
+    if (rc != 0 || clock != CLOCK_MONOTONIC || text == NULL ||
+        sscanf(text, "%ld,%ld", &ahead, &ppm) != 2)
+        return rc;
+    long ns = t->tv_sec * 1000000000 + t->tv_nsec;
+    ns += ahead + ns / 100 * ppm / 10000;
+    t->tv_sec = ns / 1000000000;
+    t->tv_nsec = ns % 1000000000;
+    return rc;
+}
+
 /* Notes when the rank asks the other ranks, which wait 1.5 s or longer. The linker replaces the
  * real function by this one (--wrap). */
 bool __real_agreement_all_here(int rank, int size);
@@ -70,14 +89,21 @@ static void init_done(int rank, int size, int thread_level, int abi)
     if (recorder_stream.base != NULL)
         note("clock", atomic_load(&recorder_stream.header->clock_offset_ns),
              atomic_load(&recorder_stream.header->clock_error_ns));
+    note("begin", (long)clock_monotonic_ns(), 0);
 }
 static void finalize_begin(void)
 {
+    note("end", (long)clock_monotonic_ns(), 0);
     note("finalize_begin", 0, 0);
 }
 static void finalize_done(void)
 {
     note("finalize_done", 0, 0);
+    if (recorder_stream.base == NULL)
+        return;
+    struct stream_header *h = recorder_stream.header;
+    note("final", atomic_load(&h->clock_offset_ns), atomic_load(&h->clock_error_ns));
+    note("start_and_drift", (long)h->clock_start.monotonic_ns, (long)(h->clock_drift * 1e9));
 }
 static void abort_called(int code)
 {
@@ -132,6 +158,7 @@ __attribute__((constructor)) static void begin(void)
     const char *dir = getenv("DUMPSHIM_DIR"); /* the run's folder, as preload/ would set it */
     if (dir != NULL && stream_meta_put(&s, "dir", dir) != 0)
         _exit(98);
+    s.header->clock_start.monotonic_ns = clock_monotonic_ns();
     recorder_start(&s);
     recorder_sync = sync_always;
     mpi_hooks = (struct mpi_hooks){.init_begin = init_begin,
