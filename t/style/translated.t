@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Files that are made from others say what these say: the Python module and the page from
-# base/format/*.def, the page of all files from their first comments.
+# base/format/*.def, the page of all files from their first comments. The page of the parts names
+# those of the table.
 . "$(dirname "$0")/../lib.sh"
 
 python=$(command -v python3) || skip_all "no Python"
@@ -14,6 +15,11 @@ sed -i 's/^FIELD(EV_FIRED, a, tid, 24, 32,/FIELD(EV_FIRED, a, tid, 25, 31,/' "$T
 run 20 "$python" "$T/base/format/translate.py" check
 is "$status" 1 "a field that has moved is seen"
 like "$err" 'schema\.md.*format\.py' "in both"
+
+table=$(grep -o '\.name = "[a-z]*"' "$REGTRACE_SOURCE/preload/window/parts.c" | cut -d'"' -f2)
+page=$(sed -n '/^## Parts/,/^## /s/^| \([a-z]*\) |.*/\1/p' "$REGTRACE_SOURCE/share/doc/dev/windows.md" | sed 1d)
+isnt "$table" "" "the table of parts is found"
+is "$page" "$table" "dev/windows.md has the parts of preload/window/parts.c in their order"
 
 ok_run "dev/files.md and tests.md are made from the first comments of all files" "$python" "$REGTRACE_SOURCE/share/doc/list_files.py" check
 cp "$REGTRACE_SOURCE/share/doc/architecture.md" "$REGTRACE_SOURCE/share/doc/list_files.py" "$T/share/doc/"
