@@ -121,7 +121,7 @@ bool process_nothing_recorded(void);
 /* --- mpi_glue.c ------------------------------------------------------------------------------- */
 
 void process_install_mpi_hooks(void);
-/* MPI may be initialised before there is a stream. These functions put what MPI reported into the
+/* MPI may be initialized before there is a stream. These functions put what MPI reported into the
  * header of a new stream, and into the events of its first thread. */
 void mpi_glue_fill(struct stream_header *h);
 void mpi_glue_tell(struct recorder_thread *t);

@@ -33,7 +33,7 @@ static void init_failed(void)
 /* Results of MPI_Init, for a stream that is made later. Valid in the process `pid`, not in its
  * children. */
 static struct {
-    uint32_t pid, state; /* state 1: initialised; 2: finalised */
+    uint32_t pid, state; /* state 1: initialized; 2: finalized */
     int thread_level, abi;
 } known;
 static _Atomic(const struct stream_header *) told; /* the stream that has EV_MPI_READY */

@@ -105,7 +105,7 @@ bool drain_header_intact(const struct drain *d);
 /* Returns the metadata text so far, in the mapping; *bytes receives its length. */
 const char *drain_metadata(const struct drain *d, uint32_t *bytes);
 
-/* Initialises `d` for a stream that stream_open() has opened. Returns 0 or -ENOMEM. */
+/* Initializes `d` for a stream that stream_open() has opened. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int drain_init(struct drain *d, const struct stream *s);
 void drain_free(struct drain *d);
 

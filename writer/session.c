@@ -273,7 +273,7 @@ static void sleep_a_little(struct writer_session *s)
 }
 
 /* Notes for the index what it would otherwise have to open the file for. */
-static void summarise(struct writer_session *s, const char *reason)
+static void summarize(struct writer_session *s, const char *reason)
 {
     struct claim_summary *y = &s->claim.summary;
     struct clock_point now = clock_calibrate();
@@ -314,7 +314,7 @@ static int finish_file(struct writer_session *s, enum ending ending, bool *kept)
         rc = rankfile_update(&s->file, &id);
     (void)snprintf(reason, sizeof reason, "%s%s", words[ending],
                    s->limit_reached ? "; size limit reached before" : "");
-    summarise(s, reason);
+    summarize(s, reason);
     if (rc == 0)
         rc = rankfile_finish(&s->file, "closed", reason);
     if (rc == 0)

@@ -46,7 +46,7 @@ struct built_chain {
 };
 
 struct legacy_value {
-    const char *option; /* as in base/options.def, normalised to '-' */
+    const char *option; /* as in base/options.def, normalized to '-' */
     char *value;
 };
 

@@ -244,7 +244,7 @@ struct skel_counts {
 struct function {
     const struct code *code;
     const struct address_list
-        *claims; /* skel_find_claims(); NULL: parts are recognised by their names alone */
+        *claims; /* skel_find_claims(); NULL: parts are recognized by their names alone */
     const struct address_list *sites; /* alarms, where a copy leaves; NULL: none */
     const struct directs *directs;    /* called directly (direct_calls.h); NULL: none */
     struct arena *arena;

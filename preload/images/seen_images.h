@@ -18,7 +18,7 @@ struct seen_images {
     unsigned long long subs; /* dl_iterate_phdr(3): how many images had been unloaded */
 };
 
-/* Both are for visits of images_each(): the loader's lock serialises them. */
+/* Both are for visits of images_each(): the loader's lock serializes them. */
 bool seen_images_have(const struct seen_images *s, const struct loaded_image *m);
 /* Returns false, and adds nothing, if the set is full. */
 bool seen_images_add(struct seen_images *s, const struct loaded_image *m);

@@ -400,7 +400,7 @@ static int choose_internal(int but)
     return 0;
 }
 
-/* Armed timers and the writer still send the old signal; signals_is_internal() recognises it even
+/* Armed timers and the writer still send the old signal; signals_is_internal() recognizes it even
  * when it is the program's. If the program takes every real-time signal, the last one is shared,
  * and the program may then block ours too. */
 void signals_give_up_internal(int signo)

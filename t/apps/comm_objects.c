@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Mini-application comm: one-sided communication, datatypes, groups, topologies, attributes, error
- * handlers, generalised requests, files. */
+ * handlers, generalized requests, files. */
 #include "comm.h"
 
 #include <stdio.h>

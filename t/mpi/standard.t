@@ -13,7 +13,7 @@ run 20 env LD_PRELOAD="$shim" DUMPSHIM_OUT="$T/rec" "$program"
 is "$status" 0 "runs under the wrappers" || diag "$err"
 is "$out" "$bare" "and prints the same"
 recorded=$(cat "$T"/rec.*)
-like "$recorded" '^hook level_abi 0 3$' "the interface is recognised"
+like "$recorded" '^hook level_abi 0 3$' "the interface is recognized"
 like "$recorded" '^hook init_done 0 1$' "rank and size come from the world"
 like "$recorded" ' \+MPI_Send 0 21474836478 281474976710676$' "a send to MPI_PROC_NULL (-2), tag 4, 20 bytes, in the world"
 like "$recorded" ' \+MPI_Recv 0 18446744073709551615 281474976710688$' "a receive from any, of any tag, room for 32 bytes"

@@ -6,7 +6,7 @@
  *   accesses -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
  *
  * The program's environment has only these variables (as after env -i, so that its stack has the
- * same place), and its addresses are not randomised. The window lasts from the first thread's
+ * same place), and its addresses are not randomized. The window lasts from the first thread's
  * arrival at address FROM until a thread's arrival at TO. Outside of it the threads run without
  * steps.
  *

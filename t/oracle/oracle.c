@@ -5,7 +5,7 @@
  *
  * FILE gets "count P.T N" for each thread that has ended: P numbers processes, T their threads, in
  * order of creation. For each -p (-e: for multiples of N in all threads) it gets "at P.T N
- * IMAGE+0xOFFSET 0xADDRESS", the thread's place after N instructions, not randomised; for -r "regs
+ * IMAGE+0xOFFSET 0xADDRESS", the thread's place after N instructions, not randomized; for -r "regs
  * 0xADDRESS RAX RCX ..." before each counted instruction from FROM to below TO. A REP instruction,
  * a system call and mov to ss count once each; the stop at a handler's first instruction does not.
  * A forked child continues its parent's count. -x leaves out instructions in images of that base

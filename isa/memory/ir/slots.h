@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Slots of a function's own frame that hold values of registers: spilled values, variables of
- * unoptimised code. If no address of the frame goes anywhere but into the stack and the frame
+ * unoptimized code. If no address of the frame goes anywhere but into the stack and the frame
  * pointer, nobody else writes there, and a load returns what was stored.
  *
  * Functions are assumed to write to nothing in their callers' frames but their own arguments (psABI

@@ -18,7 +18,7 @@ extern "C" {
 typedef struct trace_vlist trace_vlist_t;
 typedef struct trace_vlist_table trace_vlist_table_t;
 
-/* Returns memory that the caller initialises by the function below and frees by free(3), or NULL if
+/* Returns memory that the caller initializes by the function below and frees by free(3), or NULL if
  * there is none. */
 trace_vlist_table_t *trace_vlist_table_alloc(void);
 trace_vlist_t *trace_vlist_alloc(void);

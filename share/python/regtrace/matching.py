@@ -141,7 +141,7 @@ def _one_by_one(of, is_tight, tolerance_ns):
     """Returns whether the k-th call of each rank can be one operation, for as many as all have.
 
     of: rank -> calls. The functions must be the same. If `is_tight` (one group), no rank may leave
-    a synchronising call before all have entered it, within tolerance_ns.
+    a synchronizing call before all have entered it, within tolerance_ns.
     """
     count = min(map(len, of.values()))
     column = lambda name: np.array([p[name].to_numpy()[:count] for p in of.values()])  # noqa: E731

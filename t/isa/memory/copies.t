@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../../lib.sh"
 cd "$T" || exit 1
 needs memory
-[ "$(getconf LONG_BIT)" = 64 ] && setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomisation here"
+[ "$(getconf LONG_BIT)" = 64 ] && setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomization here"
 SKEL=$REGTRACE_BUILD/isa/regtrace-skel
 CHECK=$REGTRACE_BUILD/t/isa/memory/skeleton
 ORACLE=$REGTRACE_BUILD/t/oracle/oracle

@@ -37,7 +37,7 @@ for compiler in gcc clang; do
             read -r computed recorded made < <(tables changing ./jumps)
             [ "$made" = 0 ] || bad+=" changing: $made"
             is "$bad" "" "$compiler $flags $place: jumps are computed where their tables stay as they are"
-            setarch -R true 2>/dev/null || { skip "$compiler $flags $place" "addresses cannot be without randomisation here"; continue; }
+            setarch -R true 2>/dev/null || { skip "$compiler $flags $place" "addresses cannot be without randomization here"; continue; }
             case "$flags $place" in
             *-Os* | *-O1* | *-O3*) [ -n "${SKELETON_LONG:-}" ] || continue ;;
             esac

@@ -10,7 +10,7 @@ needs memory
 . "$here/stepped.inc"
 
 if [ "$(getconf LONG_BIT)" != 64 ] || ! setarch -R true 2>/dev/null; then
-    skip "single-stepped programs" "addresses cannot be without randomisation here"
+    skip "single-stepped programs" "addresses cannot be without randomization here"
 else
     # Static programs need no dynamic loader, which takes many steps before main; and they include
     # functions of libc.

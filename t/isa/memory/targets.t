@@ -285,7 +285,7 @@ int main(int argc, char **v)
     return printf("%ld\n", x) < 0;
 }
 E2
-setarch -R true 2>/dev/null || { skip "goto.c" "addresses cannot be without randomisation here"; done_testing; exit; }
+setarch -R true 2>/dev/null || { skip "goto.c" "addresses cannot be without randomization here"; done_testing; exit; }
 for compiler in gcc clang; do
     command -v $compiler >/dev/null || { skip "$compiler" "it is not installed"; continue; }
     for flags in '-O1 -fno-pie -no-pie' '-O2 -fno-pie -no-pie' '-O2 -fPIE -pie'; do

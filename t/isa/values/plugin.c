@@ -170,7 +170,7 @@ static trace_vlist_table_t *prof_init(void)
     if (wrong && does("null"))
         return NULL;
     table = trace_vlist_table_alloc();
-    if (wrong && does("garbage")) /* never initialised */
+    if (wrong && does("garbage")) /* never initialized */
         return table;
     if (wrong && does("pointer"))
         return (trace_vlist_table_t *)16;

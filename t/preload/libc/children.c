@@ -234,7 +234,7 @@ static void nested_shells(void)
     regtrace_region_end("parent");
 }
 
-static void daemonise(void)
+static void daemonize(void)
 {
     int ends[2];
     if (pipe(ends) != 0)
@@ -355,7 +355,7 @@ int main(int n, char **arguments)
         {"forks", forks},           {"working", working_forks},   {"vforks", vforks},
         {"handler", vfork_handler}, {"spawns", spawns},           {"signals", show_signals},
         {"failing", failing},       {"shells", shells},           {"nested_shells", nested_shells},
-        {"daemon", daemonise},      {"threads", forks_of_threads}};
+        {"daemon", daemonize},      {"threads", forks_of_threads}};
     self = arguments[0];
     for (size_t i = 0; n > 1 && i < sizeof all / sizeof *all; i++)
         if (strcmp(arguments[1], all[i].name) == 0) {

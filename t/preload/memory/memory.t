@@ -179,7 +179,7 @@ if setarch -R true 2>/dev/null; then
     ok_run "kernels: the replay is what single steps say" cmp expected replayed
     ok_run "kernels: and many" test "$(wc -l <replayed)" -gt 3000
 else
-    skip "single steps" "addresses cannot be without randomisation here"
+    skip "single steps" "addresses cannot be without randomization here"
 fi
 
 run 20 "$REGTRACE" skel replay "$T"

@@ -43,7 +43,7 @@ struct skel_builds {
     size_t built_count;
 };
 
-/* Initialises *b and creates its temporary folder. Returns false, and prints a message, if it
+/* Initializes *b and creates its temporary folder. Returns false, and prints a message, if it
  * cannot. */
 bool skel_builds_open(struct skel_builds *b, const char *folder);
 /* Compiles the skeleton of image number `image` of this recording, or (-1) that of its mid-function
