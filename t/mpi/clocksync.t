@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Clock alignment: none on one node; between nodes (feigned by REGTRACE_TEST_NODE) the offset and the
-# drift of the other clock, within the error that is recorded.
+# Clock alignment: none on one node; between nodes (feigned by REGTRACE_TEST_NODE) the offset and
+# the drift of the other clock, within the error that is recorded.
 . "$(dirname "$0")/../lib.sh"
 
 shim=$REGTRACE_BUILD/t/mpi/.libs/dumpshim.so
@@ -37,10 +37,10 @@ clocks() {
     sound=$(cat "$T"/rec.* | awk '/^hook clock/ && $4 > 0 && $3 <= $4 && $3 >= -$4 {n++} END {print n + 0}')
 }
 
-# measured AHEAD PPM: prints of how many ranks offset and drift are those of a clock that is AHEAD ns
-# ahead and gains PPM us a second, within the recorded error, and of how many that error is less than
-# half of the drift. The errors of the two measurements make that of the drift, over the time between
-# them; it grows with the time from the start to the first one.
+# measured AHEAD PPM: prints of how many ranks offset and drift are those of a clock that is AHEAD
+# ns ahead and gains PPM us a second, within the recorded error, and of how many that error is less
+# than half of the drift. The errors of the two measurements make that of the drift, over the time
+# between them; it grows with the time from the start to the first one.
 measured() {
     cat "$T"/rec.* | awk -v ahead="$1" -v ppm="$2" '
         function size(x) { return x < 0 ? -x : x }
