@@ -19,12 +19,14 @@ struct tape *tape_open(uint32_t threads, uint32_t processors,
     t->room = (size_t)rows * A_ROW > LEAST ? (size_t)rows * A_ROW : LEAST;
     t->records = malloc(t->room * sizeof *t->records);
     t->open = malloc((rows + 1u) * sizeof *t->open);
+    t->before = malloc((rows + 1u) * sizeof *t->before);
     t->carried = malloc((rows + 1u) * sizeof *t->carried);
-    if (t->records == NULL || t->open == NULL || t->carried == NULL) {
+    if (t->records == NULL || t->open == NULL || t->before == NULL || t->carried == NULL) {
         tape_close(t);
         return NULL;
     }
     memset(t->open, 0xff, (rows + 1u) * sizeof *t->open);
+    memset(t->before, 0xff, (rows + 1u) * sizeof *t->before);
     return t;
 }
 
@@ -34,21 +36,34 @@ void tape_close(struct tape *t)
         return;
     free(t->records);
     free(t->open);
+    free(t->before);
     free(t->carried);
     free(t);
 }
 
-static size_t *open_of(const struct tape *t, const struct taped *r)
+static uint32_t row_of(const struct tape *t, const struct taped *r)
 {
-    return &t->open[r->processor ? t->threads + r->row : r->row];
+    return r->processor ? t->threads + r->row : r->row;
 }
 
-/* Splits the open state of a row: the record that is passed on now gets the end TAPE_OPEN, and the
- * returned record continues the state in the next piece. */
-static struct taped carry_on(struct tape *t, const size_t *open, int64_t time)
+/* Returns the state of a row that may end in the next piece: the open one, or the one before it if
+ * tape_goes_on() may open it again. */
+static size_t unfinished(const struct tape *t, uint32_t row, size_t cut, int64_t time)
 {
-    struct taped *was = &t->records[*open], next = *was;
-    next.time = next.end = time > was->time ? time : was->time;
+    size_t open = t->open[row], before = t->before[row];
+    if (open != TAPE_NO_STATE && open >= cut && before < cut && t->records[before].end >= time)
+        return before;
+    return open;
+}
+
+/* Splits a state: the record that is passed on now gets the end TAPE_OPEN, and the returned record
+ * continues the state in the next piece. */
+static struct taped carry_on(struct tape *t, size_t state, int64_t time)
+{
+    struct taped *was = &t->records[state], next = *was;
+    bool open = was->end == was->time;
+    next.time = time > was->time ? time : was->time;
+    next.end = open ? next.time : was->end;
     next.carried = true;
     was->end = TAPE_OPEN;
     return next;
@@ -62,17 +77,40 @@ static void hand_on(struct tape *t)
     while (cut > t->room / 2 && t->records[cut - 1].time >= time)
         cut--;
     size_t kept = t->count - cut;
-    for (uint32_t i = 0; i < t->rows; i++)
-        if (t->open[i] != TAPE_NO_STATE && t->open[i] < cut)
-            t->carried[n++] = carry_on(t, &t->open[i], time);
+    for (uint32_t i = 0; i < t->rows; i++) {
+        size_t state = unfinished(t, i, cut, time);
+        if (state < cut)
+            t->carried[n++] = carry_on(t, state, time);
+    }
     t->take(t->context, t->records, cut);
     memmove(t->records + n, t->records + cut, kept * sizeof *t->records);
     memcpy(t->records, t->carried, n * sizeof *t->records);
     t->count = n + kept;
     memset(t->open, 0xff, t->rows * sizeof *t->open);
-    for (size_t i = 0; i < t->count; i++)
-        if (t->records[i].end == t->records[i].time)
-            *open_of(t, &t->records[i]) = i;
+    memset(t->before, 0xff, t->rows * sizeof *t->before);
+    for (size_t i = 0; i < t->count; i++) {
+        uint32_t row = row_of(t, &t->records[i]);
+        if (t->records[i].end == TAPE_EVENT || t->records[i].end == TAPE_LEFT_OUT)
+            continue;
+        t->before[row] = t->open[row];
+        t->open[row] = i; /* the last state of a row is open */
+    }
+}
+
+bool tape_goes_on(struct tape *t, uint32_t row, uint16_t channel, int64_t time, int64_t value)
+{
+    struct taped *open = &t->records[t->open[row]];
+    if (open->carried) /* the end of this one has not been passed on */
+        return false;
+    struct taped *before = t->before[row] == TAPE_NO_STATE ? NULL : &t->records[t->before[row]];
+    open->end = TAPE_LEFT_OUT;
+    t->open[row] = t->before[row];
+    if (before == NULL || before->end != time || before->value != value ||
+        before->channel != channel)
+        return false;
+    before->end = before->time; /* open again */
+    t->before[row] = TAPE_NO_STATE;
+    return true;
 }
 
 size_t tape_place(struct tape *t, int64_t time)
@@ -81,9 +119,11 @@ size_t tape_place(struct tape *t, int64_t time)
         hand_on(t);
     size_t at = t->count++;
     for (; at > 0 && t->records[at - 1].time > time; at--) {
-        size_t *moved = open_of(t, &t->records[at - 1]);
-        if (*moved == at - 1)
-            *moved = at;
+        uint32_t row = row_of(t, &t->records[at - 1]);
+        if (t->open[row] == at - 1)
+            t->open[row] = at;
+        if (t->before[row] == at - 1)
+            t->before[row] = at;
         t->records[at] = t->records[at - 1];
     }
     return at;

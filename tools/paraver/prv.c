@@ -71,7 +71,7 @@ static void put_end(struct side *s, const struct taped *t)
 
 static inline void put_state(struct prv *p, struct side *s, const struct taped *t)
 {
-    if (t->end == t->time || t->value == 0 /* shows nothing */)
+    if (t->end == t->time || t->end == TAPE_LEFT_OUT || t->value == 0 /* shows nothing */)
         return;
     char *at = time_text(&p->clock, begin_line(s, '1', t->row), t->time);
     *at = ':';
