@@ -38,14 +38,15 @@ __asm__(".globl _start\n"
         "movl %ss, %ebx\n\t"       /* 11 */
         "movw %bx, buffer(%rip)\n" /* 12 */
         "movl $3, %edx\n"          /* 13 */
-        "3: movl %ebx, %ss\n\t"    /* 3 times 7 */
+        "3: movl %ebx, %ss\n\t"    /* 3 times 8 */
+        "movl %ebx, %ss\n\t"
         "nop\n\t"
         "movw buffer(%rip), %ss\n\t"
         "movl $39, %eax\n\t"
         "int $0x80\n\t" /* mkdir(NULL): EFAULT */
         "decl %edx\n\t"
         "jnz 3b\n\t"
-        "jmp end\n" /* 35 */
+        "jmp end\n" /* 38 */
         "ended:\n\t"
         "movl $39, %eax\n\t"
         "syscall\n\t"

@@ -231,16 +231,19 @@ static bool is_repeating(const struct task *t, uint64_t ip)
     return ip == t->ip && text_has_repeat(t->tid, ip);
 }
 
-/* If a mov to ss was in progress, counts it now: the processor did not stop after it, and this stop
- * is that of the next instruction. */
-static void pass_first(struct task *t)
+/* Counts the mov to ss that was in progress: the processor stops after the next instruction, at
+ * `ip`. If that is a mov to ss too, processors of AMD execute one more; those of Intel do not. */
+static void pass_loads_of_ss(struct task *t, uint64_t ip)
 {
-    if (t->after == 0 || !t->stepping || !counts(t))
+    if (!t->stepping || !counts(t))
         return;
-    t->count++;
-    t->ip = t->after;
-    if (t->begun)
-        say_point(t);
+    for (uint64_t after = t->after; after != 0 && after != ip;) {
+        t->count++;
+        t->ip = after;
+        if (t->begun)
+            say_point(t);
+        after = text_after_mov_ss(t->tid, after);
+    }
 }
 
 /* Called after rt_sigreturn: ends the handler's frame. */
@@ -261,19 +264,13 @@ static void say_registers(const struct user_regs_struct *r)
         text_say_registers(out, r);
 }
 
-static bool is_sigreturn(const struct task *t, const struct user_regs_struct *r)
-{
-    return r->rax == SYS_rt_sigreturn &&
-           (ptrace(PTRACE_PEEKTEXT, t->tid, (void *)r->rip, NULL) & 0xffff) == 0x050f;
-}
-
 static void stepped(struct task *t, bool instruction)
 {
     struct user_regs_struct r;
     if (ptrace(PTRACE_GETREGS, t->tid, NULL, &r) != 0)
         return;
     if (instruction)
-        pass_first(t);
+        pass_loads_of_ss(t, r.rip);
     if (t->stepping && instruction && !is_repeating(t, r.rip) && counts(t)) {
         t->count++;
         place(t, r.rip, r.rsp);
@@ -294,7 +291,7 @@ static void stepped(struct task *t, bool instruction)
     t->after = text_after_mov_ss(t->tid, r.rip);
     if (counts(t))
         say_registers(&r);
-    if (is_sigreturn(t, &r))
+    if (text_is_sigreturn(t->tid, &r))
         handler_returned(t);
 }
 

@@ -18,9 +18,9 @@ count l 2008 "a loop"
 like "$(cat "$T/out")" '^at 0\.0 5 hand\+0x[0-9a-f]+ 0x[0-9a-f]+$' "where it stood after the fifth is reported"
 count s 25 "system calls, each once"
 count r 16 "a repeated string instruction, once"
-count m 37 "loads of ss, each with the instruction after it, and system calls by int"
+count m 40 "loads of ss, each with the instruction after it, and system calls by int"
 run 60 "$oracle" -e 1 -o "$T/out" "$hand" m
-is "$(grep -c '^at' "$T/out")" 37 "each is a place of its own"
+is "$(grep -c '^at' "$T/out")" 40 "each is a place of its own"
 run 60 "$oracle" -e 1000 -o "$T/out" "$hand" l
 is "$(grep -c '^at 0.0 [12]000 ' "$T/out")" 2 "-e prints each thousandth"
 run 60 "$oracle" -o "$T/out" "$hand" k

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 enum { LONGEST = 16 };
 
@@ -49,6 +50,12 @@ uint64_t text_after_mov_ss(pid_t tid, uint64_t ip)
     else if (mod == 1)
         i += 1;
     return ip + i + sib;
+}
+
+bool text_is_sigreturn(pid_t tid, const struct user_regs_struct *r)
+{
+    return r->rax == SYS_rt_sigreturn &&
+           (ptrace(PTRACE_PEEKTEXT, tid, (void *)r->rip, NULL) & 0xffff) == 0x050f;
 }
 
 void text_say_registers(FILE *out, const struct user_regs_struct *r)
