@@ -74,6 +74,7 @@ cat >"$T/early" <<END
 LD_PRELOAD=$T/stuck.so "$REGTRACE_BUILD/writer/regtrace-writer" "\$@" &
 sleep 1
 kill -KILL \$!
+wait
 END
 chmod +x "$T/early"
 REGTRACE_WRITER=$T/early
