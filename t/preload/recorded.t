@@ -4,8 +4,8 @@
 . "$(dirname "$0")/../lib.sh"
 P=$REGTRACE_BUILD/t/preload
 
-# traced NAME [VAR=VALUE]... COMMAND...: runs the command. Sets trace to its folder, and events to
-# the dump of that folder.
+# traced NAME [VAR=VALUE]... COMMAND...: runs the command. Sets trace to its folder, events to the
+# dump of that folder, and ended to the status and output of the command.
 traced() {
     local name=$1 env=()
     shift
@@ -15,6 +15,7 @@ traced() {
     done
     trace=$T/$name
     run 120 env REGTRACE_DIR="$trace" "${env[@]}" LD_PRELOAD="$LIBREGTRACE" "$@"
+    ended="$status $out$err"
     # If nobody waited for a program, its writer may still be at work.
     wait_for 20 test -e "$trace/regtrace.h5"
     run 60 "$REGTRACE" dump "$trace"
@@ -26,6 +27,7 @@ traced() {
 count() { grep -cE -- "$1" <<<"$events"; }
 
 traced many "$P/threads" many
+is "$ended" '0 500 threads: ran 500, results 500' "500 threads run, in waves"
 is "$(count 'region begins.*"worker"')" 500 "500 threads record one region each"
 is "$(count 'window closes.*end of thread')" 500 "each thread's end closes its window"
 # Columns of the dump: seconds, rank, thread, window, name.
