@@ -154,6 +154,7 @@ static void thread_end(uintptr_t first)
     thread_name_now(name);
     if (process.traced && name_value() != (first & ~(uintptr_t)ROUNDS))
         thread_named(name);
+    signals_main_ends();
     thread_finish();
 }
 

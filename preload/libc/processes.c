@@ -55,6 +55,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
     signals_after_fork();
+    signals_main_forked();
     signals_forget_withheld();
     process_after_fork_child();
 }

@@ -52,6 +52,19 @@ RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
     (void)NEXT(sigaction)(signo, &before, NULL);
 }
 
+RT_COLD void signals_foreign(int signo, siginfo_t *info, void *context)
+{
+    bool blocked = (signals_hidden & sys_signal_bit(signo)) != 0;
+    signals_give_up_internal(signo);
+    if (!blocked) {
+        signals_default_action(signo, info, context);
+        return;
+    }
+    ucontext_t *uc = context;
+    (void)sigaddset(&uc->uc_sigmask, signo);
+    (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
+}
+
 void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context)
 {
     bool raised = info->si_code > 0 && (sys_raised_signals() & sys_signal_bit(signo)) != 0;

@@ -76,6 +76,7 @@ void signals_after_fork(void)
 void signals_forked(void)
 {
     spin_give(&lock);
+    signals_main_forked();
     signals_forget_withheld();
 }
 
@@ -164,6 +165,7 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
         if (signo == SIGCHLD && wanted->sa_handler == SIG_IGN)
             a.sa_flags |= SA_NOCLDWAIT; /* children that nobody waits for still go away */
     }
+    signals_main_action(signo, &a);
     signals_fault_action(signo, &a);
     return a;
 }
@@ -261,7 +263,7 @@ bool signals_is_internal(int signo, const siginfo_t *info)
     if (info->si_code == SI_TIMER)
         return code == INTERRUPT_TIMER || code == INTERRUPT_SAMPLE;
     return info->si_code == SI_QUEUE && info->si_pid == (pid_t)process.pid &&
-           (code == INTERRUPT_SYNC || code == INTERRUPT_REQUEST);
+           (code == INTERRUPT_SYNC || code == INTERRUPT_REQUEST || code == INTERRUPT_SIGNAL);
 }
 
 /* The arguments of a handler, which run_with_room() passes to triggered(). */
@@ -277,20 +279,11 @@ static void triggered(void *p)
     trigger_signal(r->signo, signals_ip_of(r->context));
 }
 
-/* Another process, or the program itself, has sent the internal signal while we have it. From now
- * on the signal is the program's. */
-RT_COLD static void foreign(int signo, siginfo_t *info, void *context)
+static void handle_internal(siginfo_t *info, void *context, void *place)
 {
-    bool blocked = (signals_hidden & sys_signal_bit(signo)) != 0;
-    /* The program has set no action for it, so the default one applies. */
-    signals_give_up_internal(signo);
-    if (!blocked) {
-        signals_default_action(signo, info, context);
+    if (signals_main_answers(info, context) || processes_vfork_depth != 0 || memory_postpones(info))
         return;
-    }
-    ucontext_t *uc = context;
-    (void)sigaddset(&uc->uc_sigmask, signo);
-    (void)sys_call6(SYS_rt_sigqueueinfo, sys_getpid(), signo, (long)info, 0, 0, 0);
+    interrupted_with_room(info, context, place, signals_main_is_here() || !waits_goes_on(context));
 }
 
 /* Returns true if a handler of the program has run. */
@@ -300,8 +293,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
     uintptr_t handler = atomic_load(&shown[signo].handler);
     struct received_signal r = {.signo = signo, .info = info, .context = waits_place(context)};
     if (signals_is_internal(signo, info)) {
-        if (processes_vfork_depth == 0 && !memory_postpones(info))
-            interrupted_with_room(info, context, r.context);
+        handle_internal(info, context, r.context);
         errno = keep;
         return false;
     }
@@ -322,7 +314,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
         return false;
     }
     if (signo == signals_kept_out) {
-        foreign(signo, info, context);
+        signals_foreign(signo, info, context);
         errno = keep;
         return false;
     }
@@ -330,7 +322,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
      * well. */
     bool unqueued = signo == SIGIO && counters_interrupt && info->si_code == SI_KERNEL;
     if (unqueued) {
-        interrupted_with_room(info, context, r.context);
+        interrupted_with_room(info, context, r.context, false);
     }
     if (always_ours(signo)) {
         if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))
@@ -357,7 +349,10 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
     signals_fault_unmask(signo, context);
     struct memory_interrupted before = memory_interrupt_by(context);
     struct pmu_inside inside = counting_handler_begin(context);
-    bool programs = handle(signo, info, context);
+    came.handed_on = signals_main_takes(signo, shown[signo].flags, info);
+    if (!came.handed_on)
+        signals_main_unmask(signo, context);
+    bool programs = !came.handed_on && handle(signo, info, context);
     waits_continue(context, came, programs);
     counting_handler_end(context, inside);
     memory_interrupt_over(before);

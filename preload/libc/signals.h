@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Handlers, masks and dispositions of signals: signals.c, signal_calls.c, signal_masks.c,
- * signal_run.c, signal_faults.c, signal_traps.c. */
+ * signal_main.c, signal_run.c, signal_faults.c, signal_traps.c. */
 #ifndef REGTRACE_PRELOAD_LIBC_SIGNALS_H
 #define REGTRACE_PRELOAD_LIBC_SIGNALS_H
 
@@ -45,6 +45,9 @@ void signals_after_exec(const struct signals_inherited *saved);
 void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void *context);
 /* Called in a handler: does what would have happened if nobody had handled the signal. */
 void signals_default_action(int signo, siginfo_t *info, void *context);
+/* Another process, or the program itself, has sent the internal signal while we have it. From now
+ * on the signal is the program's, with the default action, since the program has set none. */
+void signals_foreign(int signo, siginfo_t *info, void *context);
 /* Returns the mask of the program's action, as 64 bits, with the signal itself unless the action
  * has SA_NODEFER. */
 uint64_t signals_handler_mask(int signo);
@@ -88,6 +91,23 @@ bool saved_mask_restores(const sigset_t *mask, uint64_t *clean);
 /* Does this set mean all signals? A set of most signals, or of most real-time signals, does. A set
  * of few signals means just those. */
 bool signals_is_nearly_full(const sigset_t *set);
+
+/* A thread has got this signal, whose action has these flags. signals_main_takes() returns true if
+ * it was sent to the process and the main thread handles it instead; may wait for that thread.
+ * signals_main_action() makes the action of such signals block the internal one, so that nothing of
+ * ours comes before the answer. signals_main_unmask() sets the mask that the handler of the program
+ * would have.
+ * signals_main_is_here() returns true in the main thread.
+ * signals_main_answers() is for the handler of the internal signal: returns true if that signal
+ * asks the main thread, which this function then does. signals_main_ends() is called at the end of
+ * each thread; signals_main_forked() in the child of a fork. */
+bool signals_main_takes(int signo, int flags, const siginfo_t *info);
+void signals_main_action(int signo, struct sigaction *a);
+void signals_main_unmask(int signo, const void *context);
+bool signals_main_answers(const siginfo_t *info, void *context);
+bool signals_main_is_here(void);
+void signals_main_ends(void);
+void signals_main_forked(void);
 
 /* Call these around fork, innermost: no other thread changes dispositions in between. */
 void signals_before_fork(void);

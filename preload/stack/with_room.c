@@ -156,13 +156,13 @@ static void let_signals_come(int signo, const ucontext_t *uc)
 
 /* A sample of values executes instructions of the program, which may fault; code on our stacks must
  * not fault. So the sample stays on this stack and checks its room itself. */
-void interrupted_with_room(siginfo_t *info, void *context, void *place)
+void interrupted_with_room(siginfo_t *info, void *context, void *place, bool lets_come)
 {
     struct interruption i = {info, place};
     if (values_are_captured && sampling_is_due(info)) {
         interrupted(&i);
     } else if (has_room(context, (uintptr_t)__builtin_frame_address(0))) {
-        if (!values_are_captured && info->si_signo != SIGIO)
+        if (lets_come && !values_are_captured && info->si_signo != SIGIO)
             let_signals_come(info->si_signo, context);
         interrupted(&i);
     } else {

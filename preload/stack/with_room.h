@@ -17,8 +17,9 @@ void run_with_room(const void *context, void (*function)(void *), void *argument
 void run_with_much_room(void (*function)(void *), void *argument);
 
 /* Calls process_interrupted(info, place) on a stack with enough room. context: of our handler.
- * place: the context of the interrupted program code (waits_place()). */
-void interrupted_with_room(siginfo_t *info, void *context, void *place);
+ * place: the context of the interrupted program code (waits_place()). lets_come: signals of the
+ * program may come meanwhile. */
+void interrupted_with_room(siginfo_t *info, void *context, void *place, bool lets_come);
 
 /* Calls the function on a stack of 256 KiB of our own, because the caller may run on a tiny
  * alternate stack. */

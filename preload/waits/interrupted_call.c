@@ -290,10 +290,43 @@ struct wait_broken wait_look(const ucontext_t *uc)
     return b;
 }
 
+bool wait_would_restart(const ucontext_t *uc, const struct wait_broken *b)
+{
+    return b->rule != NULL && (b->rule->continuation == CONTINUE_RESTARTED ||
+                               (b->rule->number == SYS_futex && wait_argument(uc, 3) == 0));
+}
+
 const struct wait_rule *wait_rule_ahead(const ucontext_t *uc)
 {
     const struct wait_rule *r = rule_of((long)uc->uc_mcontext.gregs[REG_RAX]);
     return r != NULL && is_system_call(at_of(uc)) ? r : NULL;
+}
+
+/* Returns the address of the set that the call takes, or 0. */
+static uintptr_t set_of(const ucontext_t *uc, long number)
+{
+    uintptr_t set = 0;
+    switch (number) {
+    case SYS_rt_sigsuspend: return (uintptr_t)wait_argument(uc, 0);
+    case SYS_ppoll: return (uintptr_t)wait_argument(uc, 3);
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2: return (uintptr_t)wait_argument(uc, 4);
+    case SYS_pselect6: /* the argument's address has that of the set */
+        (void)sys_read_self((uintptr_t)wait_argument(uc, 5), &set, sizeof set);
+        return set;
+    default: return 0;
+    }
+}
+
+uint64_t waits_mask(const void *context, uint64_t mask)
+{
+    const ucontext_t *uc = context;
+    const struct wait_rule *ahead = wait_rule_ahead(uc);
+    uintptr_t set = set_of(uc, ahead != NULL        ? ahead->number
+                               : wait_is_broken(uc) ? wait_number(uc)
+                                                    : -1);
+    uint64_t waits;
+    return set != 0 && sys_read_self(set, &waits, sizeof waits) == sizeof waits ? waits : mask;
 }
 
 #else

@@ -46,6 +46,9 @@ bool wait_is_restarting(const ucontext_t *uc);
 /* Analyses a context for which wait_is_broken() is true. */
 struct wait_broken wait_look(const ucontext_t *uc);
 
+/* Would the kernel restart that call after a handler with SA_RESTART? */
+bool wait_would_restart(const ucontext_t *uc, const struct wait_broken *b);
+
 /* Returns the rule of the call if the thread is directly before a call that may end with EINTR,
  * else NULL. */
 const struct wait_rule *wait_rule_ahead(const ucontext_t *uc);

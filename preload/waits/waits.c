@@ -126,6 +126,13 @@ void *waits_place(void *context)
     return is_within(uc) ? (void *)uc->uc_mcontext.gregs[REG_RBX] : context; /* NOLINT */
 }
 
+bool waits_goes_on(const void *context)
+{
+    const ucontext_t *uc = context;
+    return is_within(uc) || wait_is_broken(uc) || wait_is_restarting(uc) ||
+           (at_of(uc) == again.at && stack_of(uc) == again.stack >> 1);
+}
+
 struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen)
 {
     ucontext_t *uc = context;
@@ -379,6 +386,8 @@ static void finish_call(ucontext_t *uc, struct waits_arrival came, bool programs
             return;
     } else if (!program_came(came.seen)) {
         b = wait_look(uc);
+        if (came.handed_on && wait_would_restart(uc, &b))
+            b.continuation = CONTINUE_AGAIN;
     }
     if (b.continuation == CONTINUE_AGAIN) {
         execute_again(uc, b.rule->number, came.seen);
@@ -449,6 +458,18 @@ bool waits_is_lost(const void *context)
 void *waits_place(void *context)
 {
     return context;
+}
+
+bool waits_goes_on(const void *context)
+{
+    (void)context;
+    return false;
+}
+
+uint64_t waits_mask(const void *context, uint64_t mask)
+{
+    (void)context;
+    return mask;
 }
 
 void waits_program_comes(void *context, bool restarts)

@@ -20,6 +20,7 @@ struct waits_arrival {
     int64_t at;               /* ns of CLOCK_MONOTONIC if it interrupted a system call, else 0 */
     uintptr_t ip;             /* where, if it came directly after a system call, else 0 */
     bool fault;               /* the thread's own instruction raised the signal */
+    bool handed_on;           /* the main thread handles it: the call must not end here */
 };
 
 /* Called in the constructor. */
@@ -36,6 +37,13 @@ bool waits_is_lost(const void *context);
 /* Returns the context in which the program was interrupted: `context`, or the context of the outer
  * handler if the signal came while that handler continued a system call. */
 void *waits_place(void *context);
+
+/* Has our handler interrupted a system call that goes on after it? */
+bool waits_goes_on(const void *context);
+
+/* Returns the signal mask with which the program waits if the context, from waits_place(), is that
+ * of a system call which sets one for its time, as sigsuspend() does; else `mask`. */
+uint64_t waits_mask(const void *context, uint64_t mask);
 
 /* Called before a handler of the program runs on top of this context. restarts: it has SA_RESTART.
  * If we are about to continue a system call there, the call ends with EINTR, as it would without

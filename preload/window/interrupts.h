@@ -14,7 +14,8 @@ enum interrupt_code {
     INTERRUPT_SYNC = 0x5254,
     INTERRUPT_REQUEST = 0x5255,
     INTERRUPT_TIMER = 0x5256,
-    INTERRUPT_SAMPLE = 0x5257
+    INTERRUPT_SAMPLE = 0x5257,
+    INTERRUPT_SIGNAL = 0x5258
 };
 bool process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
 

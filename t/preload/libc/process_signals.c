@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Signals that are sent to the process, while one thread computes and others sleep and read.
  * Another process sends SIGUSR1, each after the last was handled:
- *   main     no thread blocks it
- *   blocked  the main thread, which computes, blocks it
- *   ended    the main thread has ended
- *   alarm    no thread blocks SIGALRM, which setitimer() sends
+ *   main       no thread blocks it
+ *   jumps      as main, and the handler jumps back to where the main thread called sigsetjmp()
+ *   suspended  the main thread blocks it, but not in sigsuspend(), where it waits
+ *   blocked    the main thread, which computes, blocks it
+ *   ended      the main thread has ended
+ *   alarm      no thread blocks SIGALRM, which setitimer() sends
+ *   child      a child of a raw fork, which has threads of its own, gets it as in main
  * Prints how many handlers ran in the main thread and how many in others, how many found another
  * siginfo than the sender's, and how many calls of other threads ended with EINTR: the actions have
  * no SA_RESTART. */
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,10 +30,18 @@ enum { SIGNALS = 500, PAUSE_US = 300, SLEEPERS = 16 };
 static atomic_int in_main, in_other, wrong, interrupted;
 static pid_t sender;
 static atomic_bool over;
+static bool jumps, suspends;
+static sigjmp_buf back;
+static pthread_t main_thread;
 
 static int handled(void)
 {
     return atomic_load(&in_main) + atomic_load(&in_other);
+}
+
+static void wake(int signo)
+{
+    (void)signo;
 }
 
 static void handler(int signo, siginfo_t *info, void *context)
@@ -38,7 +50,12 @@ static void handler(int signo, siginfo_t *info, void *context)
                                   : info->si_code == SI_USER && info->si_pid == sender;
     (void)context;
     atomic_fetch_add(&wrong, !right);
-    atomic_fetch_add(syscall(SYS_gettid) == getpid() ? &in_main : &in_other, 1);
+    bool is_main = syscall(SYS_gettid) == getpid();
+    atomic_fetch_add(is_main ? &in_main : &in_other, 1);
+    if (suspends && !is_main)
+        (void)pthread_kill(main_thread, SIGUSR2);
+    if (jumps && is_main)
+        siglongjmp(back, 1);
 }
 
 static void *sleeps(void *unused)
@@ -59,6 +76,19 @@ static void *reads(void *end)
     return NULL;
 }
 
+/* Waits until the main thread of that process sleeps. */
+static void await_sleep(pid_t process)
+{
+    char path[64], state = ' ';
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    while (state != 'S') {
+        FILE *f = fopen(path, "r");
+        if (f == NULL || fscanf(f, "%*d (process_signals) %c", &state) != 1)
+            exit(1);
+        (void)fclose(f);
+    }
+}
+
 /* Sends a signal each time when a byte arrives. */
 static pid_t sender_begins(int *requests)
 {
@@ -70,8 +100,11 @@ static pid_t sender_begins(int *requests)
     if (child == 0) {
         char byte;
         (void)close(ends[1]);
-        while (read(ends[0], &byte, 1) == 1)
+        while (read(ends[0], &byte, 1) == 1) {
+            if (suspends)
+                await_sleep(parent);
             (void)kill(parent, SIGUSR1);
+        }
         _exit(0);
     }
     (void)close(ends[0]);
@@ -85,19 +118,34 @@ static void compute(void)
     }
 }
 
+/* Waits until a handler has run. */
+static void await(int before)
+{
+    sigset_t others;
+    (void)sigfillset(&others);
+    (void)sigdelset(&others, SIGUSR1);
+    (void)sigdelset(&others, SIGUSR2);
+    while (handled() == before)
+        if (suspends)
+            (void)sigsuspend(&others);
+        else
+            compute();
+}
+
 static void *all_signals(void *with_alarm)
 {
     int requests;
     sender = sender_begins(&requests);
     struct itimerval once = {.it_value.tv_usec = PAUSE_US};
-    for (int i = 0; i < SIGNALS; i++) {
+    for (volatile int i = 0; i < SIGNALS; i++) {
         int before = handled();
+        if (jumps && sigsetjmp(back, 1) != 0)
+            continue;
         if (with_alarm != NULL)
             (void)setitimer(ITIMER_REAL, &once, NULL);
         else if (write(requests, "", 1) != 1)
             exit(1);
-        while (handled() == before)
-            compute();
+        await(before);
     }
     (void)close(requests);
     (void)waitpid(sender, NULL, 0);
@@ -116,14 +164,22 @@ static void *after_main(void *main_thread)
 
 int main(int n, char **arguments)
 {
-    static pthread_t main_thread;
     pthread_t sleepers[SLEEPERS], reader, last;
     int ends[2];
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
     sigset_t set;
     const char *what = n > 1 ? arguments[1] : "main";
+    if (strcmp(what, "child") == 0) {
+        int status;
+        pid_t child = (pid_t)syscall(SYS_fork);
+        if (child != 0)
+            return waitpid(child, &status, 0) == child ? status : 1;
+    }
+    jumps = strcmp(what, "jumps") == 0;
+    suspends = strcmp(what, "suspended") == 0;
     (void)sigaction(SIGUSR1, &action, NULL);
     (void)sigaction(SIGALRM, &action, NULL);
+    (void)signal(SIGUSR2, wake);
     main_thread = pthread_self();
     if (strcmp(what, "ended") == 0) {
         (void)pthread_create(&last, NULL, after_main, &main_thread);
@@ -136,7 +192,9 @@ int main(int n, char **arguments)
     (void)pthread_create(&reader, NULL, reads, ends);
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGUSR1);
-    if (strcmp(what, "blocked") == 0)
+    if (suspends)
+        (void)sigaddset(&set, SIGUSR2);
+    if (strcmp(what, "blocked") == 0 || suspends)
         (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)all_signals(strcmp(what, "alarm") == 0 ? "" : NULL);
     atomic_store(&over, true);

@@ -1,18 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Signals of the process each run one handler, in a thread that does not block them, and interrupt
-# no call of a thread that does not run it.
+# Signals of the process each run one handler, in the main thread unless that blocks them, and
+# interrupt no call of a thread that does not run it.
 . "$(dirname "$0")/../../lib.sh"
 cc -D_GNU_SOURCE -O1 -pthread -o "$T/process_signals" "$here/process_signals.c" || exit 99
 cd "$T" || exit 99
+KINDS="main alarm jumps suspended blocked ended child"
 
-# is_right NAME KIND: checks $status and $out of a run. Which thread gets a signal is free where no
-# thread blocks it.
+# Signals of 500 that other threads may get although the main thread does not block them: on a busy
+# machine it may not run for 200 ms.
+MOST=25
+# is_right NAME KIND: checks $status and $out of a run.
 is_right() {
     local in_main others wrong interrupted right=false
     read -r _ in_main _ others _ wrong _ interrupted <<<"$out"
     case $2 in
-        main | alarm) ((in_main + others == 500 && interrupted <= others)) && right=true ;;
+        main | alarm | jumps | suspended | child)
+            ((in_main + others == 500 && others <= MOST && interrupted <= others)) && right=true
+            ;;
         blocked) ((in_main == 0 && others == 500 && interrupted > 0)) && right=true ;;
         ended) ((in_main == 0 && others == 500)) && right=true ;;
     esac
@@ -20,12 +25,12 @@ is_right() {
 }
 # same OPTION...: the same of each kind with windows by time and these options.
 same() {
-    for kind in main alarm blocked ended; do
+    for kind in $KINDS; do
         run 100 "$REGTRACE" run -quiet -o "o.$((runs += 1))" "$@" -- ./process_signals $kind
         is_right "with $*" $kind
     done
 }
-for kind in main alarm blocked ended; do
+for kind in $KINDS; do
     run 60 ./process_signals $kind
     is_right 'by itself' $kind
 done

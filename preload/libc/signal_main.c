@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Hands signals of the process to the main thread. The kernel sends them to that thread unless it
+ * blocks them or is about to handle another signal. So one of ours, or its handler, makes the
+ * kernel choose another thread. Programs rely on the choice: a handler may siglongjmp() to where
+ * the main thread called sigsetjmp().
+ *
+ * The other thread asks the main thread by the internal signal, and waits for the answer. The main
+ * thread knows its own mask. If it takes the signal it sends it to itself, because the kernel lets
+ * no other thread send a siginfo_t like that of kill(). */
+#include "preload/libc/interpose.h"
+
+#include "base/spin.h"
+#include "base/sys.h"
+#include "preload/libc/signals.h"
+#include "preload/process.h"
+#include "preload/window/interrupts.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#define ANSWER_NS INT64_C(200000000) /* most time to wait: the main thread may be in vfork() */
+
+enum question_state { NO_QUESTION, ASKED, BEING_ANSWERED, TAKEN, REFUSED };
+
+/* Shared by all threads; the lock is held from the question to the end of it. */
+static struct {
+    spin_lock lock;
+    _Atomic uint32_t state; /* enum question_state */
+    siginfo_t info;
+} question;
+
+static _Atomic uint32_t main_has_ended;
+
+bool signals_main_is_here(void)
+{
+    return sys_gettid() == (pid_t)process.pid;
+}
+
+void signals_main_ends(void)
+{
+    if (signals_main_is_here())
+        atomic_store(&main_has_ended, 1);
+}
+
+void signals_main_forked(void)
+{
+    atomic_store(&question.state, NO_QUESTION);
+    spin_give(&question.lock);
+    atomic_store(&main_has_ended, 0);
+}
+
+/* Can this signal be for the main thread first? The kernel raises SIGPIPE and SIGXFSZ in a thread,
+ * with the si_code of kill(). It prefers the thread that has made a child for SIGCHLD, and the one
+ * that runs for SIGPROF and SIGVTALRM. */
+static bool can_be_for_main(int signo)
+{
+    const uint64_t others = sys_raised_signals() | sys_signal_bit(SIGPIPE) |
+                            sys_signal_bit(SIGXFSZ) | sys_signal_bit(SIGCHLD) |
+                            sys_signal_bit(SIGPROF) | sys_signal_bit(SIGVTALRM);
+    return (others & sys_signal_bit(signo)) == 0 && signo != signals_kept_out;
+}
+
+/* Is it surely a signal of the process? */
+static bool is_of_process(int signo, const siginfo_t *info)
+{
+    const uint64_t kernels = sys_signal_bit(SIGALRM) | sys_signal_bit(SIGINT) |
+                             sys_signal_bit(SIGQUIT) | sys_signal_bit(SIGTSTP) |
+                             sys_signal_bit(SIGHUP) | sys_signal_bit(SIGWINCH);
+    return info->si_code == SI_USER ||
+           (info->si_code == SI_KERNEL && (kernels & sys_signal_bit(signo)) != 0);
+}
+
+/* A child of a raw fork has no thread with its parent's id. With SA_RESETHAND the kernel has reset
+ * the action, so the signal must not be sent again. */
+static bool may_ask(int signo, int flags, const siginfo_t *info)
+{
+    return can_be_for_main(signo) && is_of_process(signo, info) &&
+           (flags & (int)SA_RESETHAND) == 0 && processes_vfork_depth == 0 && process.traced &&
+           atomic_load(&main_has_ended) == 0 && !signals_main_is_here() &&
+           sys_getpid() == (pid_t)process.pid;
+}
+
+static bool ask(const siginfo_t *info)
+{
+    uint32_t asked = ASKED;
+    question.info = *info;
+    atomic_store(&question.state, ASKED);
+    if (process_interrupt_thread(process.pid, INTERRUPT_SIGNAL))
+        sys_futex_wait(&question.state, ASKED, ANSWER_NS);
+    if (atomic_compare_exchange_strong(&question.state, &asked, NO_QUESTION))
+        return false;
+    while (atomic_load(&question.state) == BEING_ANSWERED)
+        sys_relax();
+    return atomic_load(&question.state) == TAKEN;
+}
+
+/* If the main thread takes the signal, all signals stay blocked until our handler returns: another
+ * handler on top of it would make the kernel forget how to continue the system call that it has
+ * interrupted. */
+bool signals_main_takes(int signo, int flags, const siginfo_t *info)
+{
+    if (RT_LIKELY(!may_ask(signo, flags, info)))
+        return false;
+    uint64_t mask = sys_block_signals();
+    spin_take(&question.lock);
+    bool taken = ask(info);
+    spin_give(&question.lock);
+    if (!taken)
+        sys_restore_signals(mask);
+    return taken;
+}
+
+/* So no signal of ours comes on top of our handler before it has asked: see
+ * signals_main_takes(). */
+void signals_main_action(int signo, struct sigaction *a)
+{
+    if (signals_kept_out != 0 && can_be_for_main(signo))
+        (void)sigaddset(&a->sa_mask, signals_kept_out);
+}
+
+/* The internal signal may be another one by now. */
+void signals_main_unmask(int signo, const void *context)
+{
+    const ucontext_t *uc = context;
+    uint64_t mask;
+    if (!can_be_for_main(signo))
+        return;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    sys_restore_signals(mask | (signals_handler_mask(signo) & ~signals_kept_bits()));
+}
+
+bool signals_main_answers(const siginfo_t *info, void *context)
+{
+    uint32_t asked = ASKED, state = REFUSED;
+    if (info->si_code != SI_QUEUE || info->si_value.sival_int >> 16 != INTERRUPT_SIGNAL)
+        return false;
+    if (processes_vfork_depth != 0 ||
+        !atomic_compare_exchange_strong(&question.state, &asked, BEING_ANSWERED))
+        return true;
+    const ucontext_t *uc = context;
+    uint64_t mask;
+    int signo = question.info.si_signo;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    mask = waits_mask(waits_place(context), signals_shown_mask(mask, signals_hidden));
+    if ((mask & sys_signal_bit(signo)) == 0 &&
+        sys_call6(SYS_rt_tgsigqueueinfo, sys_getpid(), sys_gettid(), signo, (long)&question.info, 0,
+                  0) == 0)
+        state = TAKEN;
+    atomic_store(&question.state, state);
+    sys_futex_wake(&question.state, 1);
+    return true;
+}
