@@ -28,7 +28,10 @@ uintptr_t signals_ip_of(const void *context)
 void signals_trapped(int signo, siginfo_t *info, void *context)
 {
     int keep = errno;
-    if (!parts_trapped(signo, info, context))
+    struct sys_cancel cancel = sys_cancel_off();
+    bool ours = parts_trapped(signo, info, context);
+    signals_cancel_on(cancel, context);
+    if (!ours)
         probes_hand_on(signo, info, context);
     errno = keep;
 }
@@ -36,11 +39,11 @@ void signals_trapped(int signo, siginfo_t *info, void *context)
 struct sigaction signals_trap_action(void)
 {
     struct sigaction a;
+    uint64_t mask = ~sys_signal_bit(SIGSEGV); /* sigfillset() would leave out libc's own signals */
     memset(&a, 0, sizeof a);
     a.sa_sigaction = signals_trapped;
     a.sa_flags = SA_SIGINFO | SA_RESTART;
-    (void)sigfillset(&a.sa_mask);
-    (void)sigdelset(&a.sa_mask, SIGSEGV);
+    memcpy(&a.sa_mask, &mask, sizeof mask);
     values_block_others(&a.sa_mask);
     return a;
 }

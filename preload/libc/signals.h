@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Handlers, masks and dispositions of signals: signals.c, signal_calls.c, signal_masks.c,
- * signal_main.c, signal_run.c, signal_faults.c, signal_traps.c. */
+ * signal_cancel.c, signal_main.c, signal_run.c, signal_faults.c, signal_traps.c. */
 #ifndef REGTRACE_PRELOAD_LIBC_SIGNALS_H
 #define REGTRACE_PRELOAD_LIBC_SIGNALS_H
 
 #include "base/error.h"
+#include "base/sys.h"
 #include "preload/waits/waits.h"
 
 #include <signal.h>
@@ -68,6 +69,8 @@ void signals_unhandled(bool ignored, int signo, siginfo_t *info, void *context);
  *   apply them here. */
 void signals_trapped(int signo, siginfo_t *info, void *context);
 struct sigaction signals_trap_action(void);
+/* Undoes sys_cancel_off() at the end of a handler of ours, in this context. May not return. */
+void signals_cancel_on(struct sys_cancel was, const void *context);
 /* Handles a SIGTRAP that is not ours as other signals are handled, under the mask that the program
  * had, plus SIGTRAP. */
 void signals_hand_on(int signo, siginfo_t *info, void *context);

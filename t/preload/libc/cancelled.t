@@ -1,22 +1,31 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Threads can be cancelled while the tracer's signals arrive: its handlers call no cancellation
-# point. If they did, libc would wait there for its own signal while signals are blocked.
+# Threads can be cancelled while the tracer's signals arrive. Its handlers call no cancellation
+# point: libc would wait there for its own signal while signals are blocked. Nor does libc act on an
+# asynchronous cancellation within them: the thread would end with the tracer's locks.
 . "$(dirname "$0")/../../lib.sh"
 cc -O1 -o "$T/cancelled" "$(dirname "$0")/cancelled.c" -pthread || exit 99
 cd "$T" || exit 99
 
-# cancelled NAME OPTION...: cancels 200 threads under `regtrace run` with these options.
+# cancelled NAME WHAT OPTION...: cancels 200 threads under `regtrace run` with these options.
 cancelled() {
-    local name=$1
-    shift
-    run 100 "$REGTRACE" run -o "$T/o.$name" -control 'start:timeout:2ms,stop:timeout:1ms,repeat' "$@" -- ./cancelled 200
-    is "$status $out" '0 200 cancelled' "$name: threads that wait are cancelled" || diag "$err"
+    local name=$1 what=$2
+    shift 2
+    run 100 "$REGTRACE" run -quiet -o "o.$name.$what" "$@" -- ./cancelled "$what" 200
+    is "$status $out" '0 200 cancelled' "$name, $what" || diag "$err"
 }
 
-cancelled plain
-cancelled memory -memory .
-cancelled functions -functions .
+run 100 ./cancelled calls 200
+is "$status $out" '0 200 cancelled' 'by itself, calls'
+for what in waits calls; do
+    windows='start:timeout:2ms,stop:timeout:1ms,repeat'
+    cancelled plain $what -control "$windows"
+    cancelled functions $what -control "$windows" -functions .
+    [ "$(uname -m)" = x86_64 ] && cancelled memory $what -control "$windows" -memory .
+    windows='start:timeout:300us:bcast,stop:timeout:300us:bcast,repeat'
+    cancelled broadcast.functions $what -control "$windows" -functions .
+    [ "$(uname -m)" = x86_64 ] && cancelled broadcast.memory $what -control "$windows" -memory .
+done
 
 points='accept|close|connect|fcntl|f(data)?sync|nanosleep|open|openat|pause|poll|p?read|p?write|recv|select|send|sleep|wait4|waitpid'
 is "$(nm -D --undefined-only "$LIBREGTRACE" | sed 's/.* //; s/@.*//; s/64$//' | grep -xE "$points")" '' \
