@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/libc/signals.h"
+#include "preload/life.h"
 #include "preload/patch/probes.h"
 #include "preload/process.h"
 #include "preload/stack/with_room.h"
@@ -230,6 +231,13 @@ static struct thread_start *start_prepare(const pthread_attr_t *attributes, uint
     struct recorder_thread *t = &recorder_self;
     if (!process.traced || t->in_toolkit || processes_vfork_depth != 0)
         return NULL;
+    /* A child of a raw system call has one thread until now: later, two might follow the fork at
+     * once, or one use the parent's stream while another leaves it. */
+    if (RT_UNLIKELY(recorder_was_forked())) {
+        process_fork_unseen();
+        if (!process.traced)
+            return NULL;
+    }
     struct thread_start *s = start_take();
     if (s == NULL)
         return NULL;
