@@ -12,12 +12,29 @@ TASK is the oracle's name of the thread, TID ours.
 - twice=1: the same lines again in a second run
 - with=CHAINS: adds these chains, whose alarms name places; no count may change
 - places=ALARM: checks that it fires whenever the oracle is at one of its places, at that count"""
+import contextlib
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
+
+
+@contextlib.contextmanager
+def scratch_folder():
+    """Yields a folder and removes it. A writer may add its last file while that goes on."""
+    folder = tempfile.mkdtemp()
+    try:
+        yield folder
+    finally:
+        for left in range(1000, -1, -1):
+            shutil.rmtree(folder, ignore_errors=left > 0)
+            if not os.path.exists(folder):
+                break
+            time.sleep(0.02)
 
 
 def environment(folder, **more):
@@ -103,7 +120,7 @@ def main():
     build, part, task, tid = sys.argv[1:5]
     option = dict(a.split("=", 1) for a in sys.argv[5:])
     late = option.get("late", "")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         rows = ask_oracle(build, part, task, int(option.get("every", "7")), folder)
         rows = [r for r in rows if r[0] > int(option.get("from", "0"))]
         if "places" in option:
