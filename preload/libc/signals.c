@@ -320,6 +320,11 @@ static bool handle(int signo, siginfo_t *info, void *context)
         errno = keep;
         return false;
     }
+    if (is_function(handler) && !threads_are_stepped &&
+        memory_delays(signo, flags, info, context)) {
+        errno = keep;
+        return false;
+    }
     /* The kernel sends this SIGIO if it could not queue a signal. It may be for the program as
      * well. */
     bool unqueued = signo == SIGIO && counters_interrupt && info->si_code == SI_KERNEL;

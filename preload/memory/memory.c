@@ -434,7 +434,7 @@ struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, v
         if (info->si_code > 0 && (uintptr_t)info->si_addr == h->at)
             info->si_addr = (void *)h->shown; /* NOLINT: an address */
     }
-    h->stepping_below = memory_stop_steps(uc);
+    memory_stop_steps(h, uc);
     copy_slots[COPY_ENTER] = 0;
     memory_self->flight.under_way = 0;
     memory_self->handlers = h;
@@ -472,8 +472,7 @@ void memory_handler_ends(struct memory_handler *h, void *context)
         copy_slots[COPY_ENTER] = h->enter;
     else if (!elsewhere)
         run_with_room(uc, leave, uc);
-    if (h->stepping_below)
-        memory_step_again();
+    memory_step_again(h);
     memory_handler_give(h);
     run_with_room(uc, memory_begin_late, uc);
     sys_restore_signals(mask);

@@ -89,9 +89,10 @@ struct memory_handler {
     uintptr_t stack, at, shown;
     uint64_t enter, spill, spill_2, target;
     struct memory_unwound unwound;
-    bool has_file;       /* the handler records into another file */
-    bool stepping_below; /* a handler of ours, which it interrupts, has set the trap flag for the
+    bool has_file;          /* the handler records into another file */
+    bool stepping_below;    /* a handler of ours, which it interrupts, has set the trap flag for the
                             code to which it returns */
+    uint64_t delayed_below; /* signals, as bits, that wait there for steps (memory_delays()) */
     /* For that file: the signal, and how far the interrupted code had recorded. */
     uint32_t signal;
     uint64_t outer_at;
@@ -102,6 +103,11 @@ struct memory_handler {
  * restore. `frame` is the frame of the caller, which passes the record to memory_handler_ends(). */
 struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, void *context);
 void memory_handler_ends(struct memory_handler *h, void *context);
+
+/* Returns true if the program's handler of this signal, whose action has these flags, runs a little
+ * later: the thread is within a copy's code for one instruction. Not for stepped threads, whose
+ * SIGTRAPs counting_trapped() claims. */
+bool memory_delays(int signo, int flags, siginfo_t *info, void *context);
 
 /* The thread leaves all frames between these stack pointers for good. */
 void memory_jumped(uintptr_t from, uintptr_t to);

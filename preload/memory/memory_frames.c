@@ -68,6 +68,18 @@ static void push_flags(greg_t *r)
     memcpy((void *)r[REG_RSP], &flags, sizeof flags); /* NOLINT: the thread's stack */
 }
 
+void memory_step(void *context)
+{
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    push_flags(r);
+    r[REG_EFL] |= TRAP_FLAG;
+}
+
+void memory_step_no_more(void *context)
+{
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+}
+
 void memory_leave_made(void *context)
 {
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -78,26 +90,40 @@ void memory_leave_made(void *context)
     if (there != 0)
         r[REG_RIP] = (greg_t)there;
     if (stepping_out) {
-        push_flags(r);
-        r[REG_EFL] |= TRAP_FLAG;
-    } else if (stepped) {
-        r[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+        memory_step(context);
+        return;
+    }
+    if (stepped || memory_self->delayed != 0)
+        memory_step_no_more(context);
+    if (memory_self->delayed != 0)
+        memory_delayed_come(context);
+}
+
+void memory_stop_steps(struct memory_handler *h, void *context)
+{
+    greg_t flags = ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+    bool here = (flags & TRAP_FLAG) != 0;
+    h->stepping_below = stepping_out && !here;
+    h->delayed_below = 0;
+    if (stepping_out || memory_self->delayed != 0)
+        memory_step_no_more(context);
+    stepping_out = false;
+    if (memory_self->delayed == 0 || !memory_thread_exists())
+        return;
+    if (here) {
+        memory_delayed_come(context);
+    } else {
+        h->delayed_below = memory_self->delayed;
+        memory_self->delayed = 0;
     }
 }
 
-bool memory_stop_steps(void *context)
+void memory_step_again(const struct memory_handler *h)
 {
-    greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
-    bool below = stepping_out && (*flags & TRAP_FLAG) == 0;
-    if (stepping_out)
-        *flags &= ~(greg_t)TRAP_FLAG;
-    stepping_out = false;
-    return below;
-}
-
-void memory_step_again(void)
-{
-    stepping_out = true;
+    if (h->stepping_below)
+        stepping_out = true;
+    if (h->delayed_below != 0)
+        memory_self->delayed = h->delayed_below;
 }
 
 bool memory_stepped(int signo, siginfo_t *info, void *context)
@@ -105,8 +131,12 @@ bool memory_stepped(int signo, siginfo_t *info, void *context)
     (void)signo;
     const ucontext_t *uc = context;
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    if (!stepping_out || info->si_code != TRAP_TRACE)
+    if ((!stepping_out && memory_self->delayed == 0) || info->si_code != TRAP_TRACE)
         return false;
+    if (!stepping_out) {
+        memory_delayed_step(context);
+        return true;
+    }
     memory_self->repeats = at == memory_self->stepped_at && !probe_copies_have(at) ? at : 0;
     memory_leave_made(context);
     if (!stepping_out)

@@ -34,6 +34,7 @@ struct memory_thread {
         enum memory_end end;
     } result;
     uint64_t before_vfork;
+    uint64_t delayed; /* signals, as bits, that wait until steps have led out of a copy's code */
     uintptr_t stepped_at;
     /* The instruction outside copies at which the last single step both began and ended, as a
      * repeated string instruction does, which traps at each iteration. The thread is not stepped
@@ -67,11 +68,20 @@ bool memory_is_made(uintptr_t at);
 /* Makes a thread that was interrupted there continue in the function: at once, or by single steps
  * until the code that records or that leads there is over. */
 void memory_leave_made(void *context);
-/* Ends the steps, because a handler of the program runs first. context: of that handler. Returns
- * true if the steps are to begin in another context below, of a handler of ours that the program's
- * has interrupted: then call memory_step_again() after the program's handler. */
-bool memory_stop_steps(void *context);
-void memory_step_again(void);
+/* memory_step() makes a thread that goes on with this context trap after its next instruction;
+ * memory_step_no_more() undoes that. */
+void memory_step(void *context);
+void memory_step_no_more(void *context);
+/* Ends the steps, because a handler of the program runs first. context: of that handler. If the
+ * steps are to begin in another context below, of a handler of ours that the program's has
+ * interrupted, `h` notes that for memory_step_again(), which is called after the program's
+ * handler. */
+void memory_stop_steps(struct memory_handler *h, void *context);
+void memory_step_again(const struct memory_handler *h);
+/* For signals that memory_delays() has delayed: after a step; when the thread has come out of the
+ * copy. */
+void memory_delayed_step(void *context);
+void memory_delayed_come(void *context);
 
 /* Where the program is now, whatever code of ours runs in the meantime. */
 extern __thread struct memory_interrupted memory_where

@@ -67,6 +67,15 @@ void memory_handler_ends(struct memory_handler *h, void *context)
     (void)context;
 }
 
+bool memory_delays(int signo, int flags, siginfo_t *info, void *context)
+{
+    (void)signo;
+    (void)flags;
+    (void)info;
+    (void)context;
+    return false;
+}
+
 void memory_exception_begins(const void *exception)
 {
     (void)exception;

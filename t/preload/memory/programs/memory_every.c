@@ -33,6 +33,8 @@
 
 enum { MARK = 0x7e61, AGAIN = 1, SYSTEM_CALL = SIGTRAP | 0x80 };
 enum { TRAP_FLAG = 0x100, SYSCALL = 0x050f, SIGRETURN = 15 };
+/* A real-time signal: handlers of others wait until a copy shares its place with the function. */
+enum { OTHER = 50 };
 
 #ifdef TRACER
 
@@ -242,7 +244,7 @@ static void run_handlers(int signo, int count)
  * last instruction if it has fewer. */
 static void run_handler(int signo, unsigned long depth)
 {
-    enum { OTHER = SIGURG, POPF = 0x9d };
+    enum { POPF = 0x9d };
     if ((ptrace(PTRACE_PEEKTEXT, pid, where(), 0) & 0xff) == POPF)
         /* The kernel would take the trap flag of our step for the program's own. */
         depth = 0;
@@ -421,7 +423,7 @@ int main(int argc, char **argv)
                                                   jumps, thread, odd,       begins, stubs};
     (void)signal(SIGUSR1, SIG_IGN); /* these signals may open and close windows */
     (void)signal(SIGUSR2, SIG_IGN);
-    (void)signal(SIGURG, nothing);
+    (void)signal(OTHER, nothing);
     (void)threaded(NULL, 0);
     if (beside && !another_begins())
         return 1;
