@@ -73,12 +73,12 @@ static bool is_of_process(int signo, const siginfo_t *info)
 
 /* A child of a raw fork has no thread with its parent's id. With SA_RESETHAND the kernel has reset
  * the action, so the signal must not be sent again. */
-static bool may_ask(int signo, int flags, const siginfo_t *info)
+static bool may_ask(int signo, int flags, const siginfo_t *info, const void *context)
 {
     return can_be_for_main(signo) && is_of_process(signo, info) &&
            (flags & (int)SA_RESETHAND) == 0 && processes_vfork_depth == 0 && process.traced &&
            atomic_load(&main_has_ended) == 0 && !signals_main_is_here() &&
-           sys_getpid() == (pid_t)process.pid;
+           sys_getpid() == (pid_t)process.pid && waits_can_go_on(context);
 }
 
 static bool ask(const siginfo_t *info)
@@ -98,9 +98,9 @@ static bool ask(const siginfo_t *info)
 /* If the main thread takes the signal, all signals stay blocked until our handler returns: another
  * handler on top of it would make the kernel forget how to continue the system call that it has
  * interrupted. */
-bool signals_main_takes(int signo, int flags, const siginfo_t *info)
+bool signals_main_takes(int signo, int flags, const siginfo_t *info, const void *context)
 {
-    if (RT_LIKELY(!may_ask(signo, flags, info)))
+    if (RT_LIKELY(!may_ask(signo, flags, info, context)))
         return false;
     uint64_t mask = sys_block_signals();
     spin_take(&question.lock);

@@ -356,7 +356,7 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
     signals_fault_unmask(signo, context);
     struct memory_interrupted before = memory_interrupt_by(context);
     struct pmu_inside inside = counting_handler_begin(context);
-    came.handed_on = signals_main_takes(signo, shown[signo].flags, info);
+    came.handed_on = signals_main_takes(signo, shown[signo].flags, info, context);
     if (!came.handed_on)
         signals_main_unmask(signo, context);
     bool programs = !came.handed_on && handle(signo, info, context);

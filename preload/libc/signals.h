@@ -104,7 +104,7 @@ bool signals_is_nearly_full(const sigset_t *set);
  * signals_main_answers() is for the handler of the internal signal: returns true if that signal
  * asks the main thread, which this function then does. signals_main_ends() is called at the end of
  * each thread; signals_main_forked() in the child of a fork. */
-bool signals_main_takes(int signo, int flags, const siginfo_t *info);
+bool signals_main_takes(int signo, int flags, const siginfo_t *info, const void *context);
 void signals_main_action(int signo, struct sigaction *a);
 void signals_main_unmask(int signo, const void *context);
 bool signals_main_answers(const siginfo_t *info, void *context);

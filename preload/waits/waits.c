@@ -126,6 +126,15 @@ void *waits_place(void *context)
     return is_within(uc) ? (void *)uc->uc_mcontext.gregs[REG_RBX] : context; /* NOLINT */
 }
 
+bool waits_can_go_on(const void *context)
+{
+    const ucontext_t *uc = context;
+    if (is_within(uc) || !wait_is_broken(uc))
+        return true;
+    struct wait_broken b = wait_look(uc);
+    return can_continue() && (b.continuation != CONTINUE_NONE || wait_would_restart(uc, &b));
+}
+
 bool waits_goes_on(const void *context)
 {
     const ucontext_t *uc = context;
@@ -429,71 +438,6 @@ void waits_leave(void *context, struct waits_arrival came)
 {
     if (is_waiting(context) && !program_came(came.seen))
         waits_resume(context);
-}
-
-#else
-
-void waits_prepare(void)
-{
-}
-
-/* Does not continue calls on this architecture: x8 keeps the number of the call, but the result has
- * overwritten the first argument. */
-struct waits_arrival waits_arrive(const siginfo_t *info, void *context, struct signals_seen seen)
-{
-    (void)info;
-    (void)context;
-    return (struct waits_arrival){.seen = seen};
-}
-
-bool waits_is_lost(const void *context)
-{
-    const uint32_t *at =
-        (const uint32_t *)((const ucontext_t *)context)->uc_mcontext.pc; /* NOLINT: code */
-    const uint32_t svc = 0xd4000001;
-    return ((const ucontext_t *)context)->uc_mcontext.regs[0] == (unsigned long)-EINTR &&
-           at[-1] == svc;
-}
-
-void *waits_place(void *context)
-{
-    return context;
-}
-
-bool waits_goes_on(const void *context)
-{
-    (void)context;
-    return false;
-}
-
-uint64_t waits_mask(const void *context, uint64_t mask)
-{
-    (void)context;
-    return mask;
-}
-
-void waits_program_comes(void *context, bool restarts)
-{
-    (void)context;
-    (void)restarts;
-}
-
-void waits_continue(void *context, struct waits_arrival came, bool programs)
-{
-    (void)context;
-    (void)came;
-    (void)programs;
-}
-
-void waits_leave(void *context, struct waits_arrival came)
-{
-    (void)context;
-    (void)came;
-}
-
-void signals_handler(int signo, siginfo_t *info, void *context)
-{
-    signals_arrived(signo, info, context, signals_seen);
 }
 
 #endif
