@@ -9,8 +9,6 @@
 #include "preload/memory/memory.h"
 
 #include <string.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 
 void signals_fault_action(int signo, struct sigaction *a)
 {
@@ -21,11 +19,6 @@ void signals_fault_action(int signo, struct sigaction *a)
 
 void signals_fault_unmask(int signo, const void *context)
 {
-    const ucontext_t *uc = context;
-    uint64_t mask;
-    if (!memory_is_fault(signo))
-        return;
-    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    mask |= signals_handler_mask(signo) & ~signals_kept_bits();
-    (void)sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+    if (memory_is_fault(signo))
+        signals_unmask(signo, context);
 }

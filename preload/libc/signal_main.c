@@ -122,12 +122,8 @@ void signals_main_action(int signo, struct sigaction *a)
 /* The internal signal may be another one by now. */
 void signals_main_unmask(int signo, const void *context)
 {
-    const ucontext_t *uc = context;
-    uint64_t mask;
-    if (!can_be_for_main(signo))
-        return;
-    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    sys_restore_signals(mask | (signals_handler_mask(signo) & ~signals_kept_bits()));
+    if (can_be_for_main(signo))
+        signals_unmask(signo, context);
 }
 
 bool signals_main_answers(const siginfo_t *info, void *context)
