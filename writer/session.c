@@ -24,6 +24,7 @@
 #define FILES_NS 200000000u
 #define CALIBRATION_NS 30000000000u
 #define EXEC_LOOK_NS 5000000
+#define BEAT_MS 500
 /* With up to this many ranks, the index is complete before the last rank may end. */
 #define INDEX_BEFORE_CLOSE 1024
 
@@ -39,8 +40,9 @@ static void *watch(void *context)
     struct writer_session *s = context;
     struct pollfd fds[2] = {{.fd = s->owner.pidfd, .events = POLLIN},
                             {.fd = s->control.listener, .events = POLLIN}};
-    int patience = s->owner.pidfd < 0 ? OWNER_LOOK_MS : -1, found;
-    while ((found = poll(fds, 2, patience)) >= 0 || errno == EINTR) {
+    int look_ms = s->owner.pidfd < 0 ? OWNER_LOOK_MS : BEAT_MS, found;
+    while ((found = poll(fds, 2, look_ms)) >= 0 || errno == EINTR) {
+        atomic_fetch_add(&header(s)->writer_beats, 1);
         bool gone = found <= 0 ? owner_is_gone(&s->owner) : fds[0].revents != 0;
         if (found <= 0 && !gone)
             continue;
@@ -55,7 +57,8 @@ static void *watch(void *context)
     return NULL;
 }
 
-/* The watcher thread only reduces latency: without it, the loop's time-outs find everything. */
+/* Without the watcher thread the loop's time-outs find everything, only later. But a process then
+ * takes a writer whose write to the file hangs for 2 s for dead: it sees no beats. */
 static void start_watcher(struct writer_session *s)
 {
     pthread_attr_t attributes;

@@ -3,8 +3,11 @@
  * what is dropped. */
 #include "base/format/recorder_chunks.h"
 
-#define WRITER_PATIENCE_NS 2000000000u /* stop waiting after 2 s without progress of the writer */
-#define WAIT_SLICE_NS 20000000
+/* A thread stops waiting when the writer shows no sign of life for 2 s: it is dead or stopped. One
+ * that lives but makes no progress gets 30 s: a file system may stop all writes for long. */
+#define SILENT_NS 2000000000u
+#define STALLED_NS 30000000000u
+#define WAIT_SLICE_NS 20000000u
 
 static _Atomic uint32_t chunk_hint;
 /* 1: the writer made no progress: drop events without a wait until it does. */
@@ -53,16 +56,43 @@ static bool writer_is_hopeless(void)
     return w == WRITER_FAILED || w == WRITER_CLOSED;
 }
 
+/* What a waiting thread has seen of the writer. */
+struct patience {
+    uint64_t looked;           /* the last look; ns on CLOCK_MONOTONIC */
+    uint64_t progress, beats;  /* as of the last look */
+    uint64_t silent_ns;        /* without any sign of life */
+    uint64_t without_progress; /* ns; a writer may live and still make none */
+};
+
+/* Returns false when the wait should end. A look counts two slices at most: the time in which this
+ * process was itself stopped, or had no processor, says nothing about the writer. */
+static bool look_at_writer(struct patience *p)
+{
+    struct stream_header *h = recorder_stream.header;
+    uint64_t now = clock_monotonic_ns(), ns = now - p->looked;
+    uint64_t progress = atomic_load(&h->writer_progress), beats = atomic_load(&h->writer_beats);
+    bool moved = progress != p->progress;
+    bool lives = moved || beats != p->beats || atomic_load(&h->writer_state) == WRITER_STARTING;
+    ns = ns < 2 * WAIT_SLICE_NS ? ns : 2 * WAIT_SLICE_NS;
+    p->silent_ns = lives ? 0 : p->silent_ns + ns;
+    p->without_progress = moved ? 0 : p->without_progress + ns;
+    p->looked = now;
+    p->progress = progress;
+    p->beats = beats;
+    return p->silent_ns < SILENT_NS && p->without_progress < STALLED_NS;
+}
+
 /* Waits until a chunk is free, other threads hold all chunks, the writer has failed, or the writer
- * has made no progress for WRITER_PATIENCE_NS on CLOCK_MONOTONIC. The caller has blocked signals.
- * They are unblocked during the sleep, because the program's signals would otherwise go to other
+ * has been silent or without progress for too long. The caller has blocked signals. They are
+ * unblocked during the sleep, because the program's signals would otherwise go to other
  * threads. A signal handler may then get a chunk for this thread, or jump out of this function. */
 static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t mask)
 {
     struct stream_header *h = recorder_stream.header;
-    uint64_t began = clock_monotonic_ns(), moved = began;
     uint64_t ticks = clock_ticks();
-    uint64_t progress = atomic_load(&h->writer_progress);
+    struct patience patience = {.looked = clock_monotonic_ns(),
+                                .progress = atomic_load(&h->writer_progress),
+                                .beats = atomic_load(&h->writer_beats)};
     struct chunk_header *c = NULL;
     atomic_fetch_add(&h->producers_wait, 1);
     while (!writer_is_hopeless()) {
@@ -76,13 +106,8 @@ static struct chunk_header *wait_for_chunk(struct recorder_thread *t, uint64_t m
         (void)sys_block_signals();
         if (t->chunk != NULL)
             break;
-        uint64_t now = clock_monotonic_ns();
-        uint64_t p = atomic_load(&h->writer_progress);
-        if (p != progress) {
-            progress = p;
-            moved = now;
-        } else if (now - moved > WRITER_PATIENCE_NS) {
-            atomic_store(&given_up_at, progress);
+        if (!look_at_writer(&patience)) {
+            atomic_store(&given_up_at, patience.progress);
             atomic_store(&writer_gave_up, 1);
             break;
         }

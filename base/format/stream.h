@@ -154,7 +154,7 @@ struct stream_header {
     uint64_t pid_start_time; /* field 22 of /proc/PID/stat: detects a reused pid */
     uint32_t uid;
     _Atomic uint32_t writer_pid;
-    /* Grows with every chunk, tail or heartbeat of a living writer. */
+    /* Grows with each chunk and each round of the writer's loop. */
     _Atomic uint64_t writer_progress;
     _Atomic uint32_t writer_sleeps; /* futex: the writer waits on it; the producer wakes it if 1 */
     /* Futex: producers wait on it; the writer adds to it and wakes them. */
@@ -204,7 +204,9 @@ struct stream_header {
     _Atomic uint64_t fired_total;
     _Atomic uint64_t ignored_total;
     _Atomic uint64_t ended; /* ticks when the process exited normally or called exec */
-    uint64_t pad[7];
+    /* Grows a few times a second while the writer lives, even if a write to the file hangs. */
+    _Atomic uint64_t writer_beats;
+    uint64_t pad[6];
 };
 
 #define STREAM_FLAG_DROP 1u      /* REGTRACE_FULL=drop */

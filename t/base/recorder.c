@@ -130,8 +130,9 @@ static struct stream make_stream(uint64_t pool, char path[64])
     return s;
 }
 
-/* The recorder rightly gives up a reader that makes no progress for 2 s, as one without a processor
- * does; events are dropped then, and counted. Returns true if that happened since `began`. */
+/* The recorder rightly gives up a reader that shows no sign of life for 2 s, as one without a
+ * processor does. It then drops events and counts them. Returns true if that happened since
+ * `began`. */
 static bool gave_up(const struct stream *s, const struct clock_point *began)
 {
     struct clock_point now = clock_calibrate();

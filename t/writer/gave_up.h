@@ -5,8 +5,8 @@
 
 #include "writer/writer.h"
 
-/* Returns whether the process gave up its writer. That is right if the writer gets no processor for
- * 2 s: events are then missing, and counted. */
+/* Returns whether the process gave up its writer. That is right if the writer shows no sign of life
+ * for 2 s, because it gets no processor: events are then missing, and counted. */
 static inline bool gave_up(const struct rt_rank *rank)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);

@@ -275,7 +275,7 @@ print(one["end_reason"], one["functions"][0]["calls"], len(w), w[0]["truncated"]
     got=$("$PYTHON" -c '
 import json, sys
 r = json.load(open(sys.argv[1]))["ranks"][0]
-# The program gives up a writer that makes no progress for 2 s.
+# The program gives up a writer that shows no sign of life for 2 s.
 print(r["overhead"]["waits"] > 0, r["overhead"]["wait_ns"] > 0, r["overhead"]["waits"] == sum(t["waits"] for t in r["threads"]),
       r["lost"] == 0 or r["overhead"]["wait_ns"] > 1.9e9)' "$T/wait.json")
     is "$got" 'True True True True' 'waits for the writer are counted, with their time, and lose nothing'
