@@ -151,10 +151,10 @@ bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
 
 /* --- threads that block SIGTRAP --------------------------------------------------------------- */
 
-/* Threads that the program, or an image of it, has made by functions that we interpose: their masks
- * leave SIGTRAP out. Threads that libc makes inside itself (timers with SIGEV_THREAD, aio) block
- * it. */
-static _Atomic int32_t known_threads;
+/* Threads that the program, or one of its images, has made by functions that we interpose, and how
+ * many of them have ended. Their masks leave SIGTRAP out, but not in our code. Threads that libc
+ * makes inside itself (timers with SIGEV_THREAD, aio) block it. */
+static _Atomic uint32_t known_threads, ended_threads;
 /* Threads on their way to us: until they arrive they are in libc with all signals blocked, for as
  * long as it takes to get a processor. */
 static _Atomic int32_t coming_threads;
@@ -181,13 +181,14 @@ void probe_thread_comes(void)
     atomic_fetch_sub(&coming_threads, 1);
 }
 
+/* In this order: a thread that is found gone has been counted as ended (all_are_known()). */
 void probe_thread_goes(void)
 {
     static _Atomic uint32_t next;
     unsigned i = atomic_fetch_add(&next, 1) % GONE;
+    atomic_fetch_add(&ended_threads, 1);
     atomic_store(&gone[i].when, clock_monotonic_ns());
     atomic_store(&gone[i].tid, (uint32_t)sys_gettid());
-    atomic_fetch_sub(&known_threads, 1);
 }
 
 /* Is this a thread that has ended? For 2 s only: the kernel may give the number to another
@@ -205,6 +206,7 @@ void probe_threads_forked(void)
 {
     probe_lock_free(&text.lock);
     atomic_store(&known_threads, 1);
+    atomic_store(&ended_threads, 0);
     atomic_store(&coming_threads, 0);
 }
 
@@ -224,8 +226,15 @@ static bool has_blocked(int tasks, const char *tid)
     return (mask & sys_signal_bit(SIGTRAP)) != 0;
 }
 
-/* Does any thread but this one block SIGTRAP? getdents64(2). */
-static void look_for_blocked(void *result)
+/* What /proc/self/task shows: does any thread but this one and those that have ended block SIGTRAP,
+ * and how many that have ended are still there? */
+struct tasks_seen {
+    bool blocked;
+    int64_t gone;
+};
+
+/* getdents64(2). */
+static void look_at_tasks(void *result)
 {
     struct entry {
         uint64_t ino;
@@ -235,36 +244,53 @@ static void look_for_blocked(void *result)
         char name[];
     };
     char list[1024] __attribute__((aligned(8))), own[16];
-    bool found = false;
+    struct tasks_seen seen = {.blocked = false};
     int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     (void)snprintf(own, sizeof own, "%d", (int)sys_gettid());
-    for (long n; tasks >= 0 && !found &&
+    for (long n; tasks >= 0 &&
                  (n = sys_call6(SYS_getdents64, tasks, (long)list, sizeof list, 0, 0, 0)) > 0;)
-        for (long at = 0; at < n && !found;) {
+        for (long at = 0; at < n;) {
             const struct entry *e = (const struct entry *)(const void *)(list + at);
-            found = e->name[0] != '.' && strcmp(e->name, own) != 0 && has_blocked(tasks, e->name) &&
-                    !is_gone((uint32_t)strtoul(e->name, NULL, 10));
             at += e->length;
+            if (e->name[0] == '.')
+                continue;
+            bool blocked =
+                !seen.blocked && strcmp(e->name, own) != 0 && has_blocked(tasks, e->name);
+            if (is_gone((uint32_t)strtoul(e->name, NULL, 10)))
+                seen.gone++;
+            else
+                seen.blocked = seen.blocked || blocked;
         }
     if (tasks >= 0)
         (void)close(tasks);
-    *(bool *)result = found;
+    *(struct tasks_seen *)result = seen;
 }
 
-static bool anybody_has_blocked(void)
+/* Are these threads no more than those that we know? known: their number, read before `there` was.
+ * Those that have ended are counted afterwards, so threads that come or go meanwhile never make up
+ * for one of libc's. */
+static bool all_are_known(int64_t there, uint32_t known)
 {
-    bool found = true; /* assumed if no stack has room for the search */
-    run_with_room(NULL, look_for_blocked, &found);
-    return found;
+    return there <= (int64_t)(known - atomic_load(&ended_threads));
 }
 
+/* May probes be written now? A thread that we know blocks SIGTRAP in our code only, where it meets
+ * no probe. On a busy machine it may wait there for a processor for longer than we try. So its mask
+ * does not count, not even while a thread that has ended is still there, which may wait as long. */
 bool probe_may_poke(void)
 {
     enum { TRIES = 20, COMING_TRIES = 20000, PAUSE_NS = 100000 };
     for (int i = 0, coming = 0; i - coming < TRIES && i < COMING_TRIES; i++) {
+        struct tasks_seen seen = {.blocked = true}; /* if no stack has room for the search */
         struct stat st;
-        if (stat("/proc/self/task", &st) != 0 ||
-            (int64_t)st.st_nlink - 2 <= atomic_load(&known_threads) || !anybody_has_blocked())
+        uint32_t known = atomic_load(&known_threads);
+        if (stat("/proc/self/task", &st) != 0)
+            return true;
+        int64_t there = (int64_t)st.st_nlink - 2;
+        if (all_are_known(there, known))
+            return true;
+        run_with_room(NULL, look_at_tasks, &seen);
+        if (!seen.blocked || all_are_known(there - seen.gone, known))
             return true;
         coming += atomic_load(&coming_threads) > 0;
         sys_nap(PAUSE_NS);

@@ -3,12 +3,16 @@
  * that begins arms all chains anew. It is the last one with anything armed when it has called each
  * function once. So for each of `rounds` short threads the jumps are written and removed, while
  * eight threads execute these functions all the time, also from a signal's handler.
- * - poke SECONDS [-pie]: prints the rounds, in how many of them the first function had a jump when
- *   the thread began, and in how many it had none after the thread had called all functions.
+ * - poke SECONDS [-pie [FILES]]: prints the rounds, in how many of them the first function had a
+ *   jump when the thread began, and in how many it had none after the thread had called all
+ *   functions. With FILES each short thread has so many open files of its own: the kernel closes
+ *   them after pthread_join() has returned, so that ended threads stay for some time.
  * - poke dlopen LIBRARY: prints the first byte, in hexadecimal, of a function in a library that is
  *   loaded while threads run, and the sum of the function's results. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +20,7 @@
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { THREADS = 8 };
 
@@ -47,6 +52,7 @@ static _Atomic int go_on = 1;
 static _Atomic long wrong;
 static _Atomic int begun;
 static int may_go; /* the jumps of this build can be removed */
+static int files;
 
 static void come_to_all(long x)
 {
@@ -91,6 +97,8 @@ static void *short_one(void *seen)
     come_to_all(5);
     for (double end = now() + 30; (bytes[1] = first_byte()) != 0x55 && may_go && now() < end;)
         ;
+    if (files > 0 && unshare(CLONE_FILES) != 0)
+        exit(2);
     return NULL;
 }
 
@@ -152,6 +160,10 @@ int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "dlopen") == 0)
         return load(argv[2]);
+    files = argc > 3 ? atoi(argv[3]) : 0;
+    for (int i = 0, fd = open("/dev/null", O_RDONLY); i < files; i++)
+        if (dup(fd) < 0)
+            return 2;
     may_go = argc > 2 && strcmp(argv[2], "-pie") == 0;
     return run(argc > 1 ? atof(argv[1]) : 1);
 }
