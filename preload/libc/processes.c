@@ -42,6 +42,7 @@ bool processes_is_borrower(void)
 
 static void before_fork(void)
 {
+    signals_makes_child();
     process_before_fork();
     signals_before_fork();
 }
@@ -233,6 +234,7 @@ void vfork_prepare(void)
         return;
     }
     uint8_t blocked = block_internal();
+    signals_makes_child();
     processes_vfork_depth = 1;
     before_vfork = (struct vfork_state){.attachment = (uint8_t)t->attachment,
                                         .blocked = blocked,
@@ -284,6 +286,7 @@ static int spawn(spawn_function *real, pid_t *pid, const char *path,
     pid_t child = -1;
     struct signals_inherited saved;
     unsigned own = counting_own_begin();
+    signals_makes_child();
     signals_before_exec(&saved);
     int rc = real(&child, path, actions, attributes, argv, environment_complete(envp, list, room));
     signals_after_exec(&saved);
@@ -315,6 +318,7 @@ PRELOAD_EXPORT int system(const char *command)
 {
     struct signals_inherited saved;
     unsigned own = counting_own_begin();
+    signals_makes_child();
     signals_before_exec(&saved);
     int rc = NEXT(system)(command);
     signals_after_exec(&saved);
@@ -326,6 +330,7 @@ PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
 {
     struct signals_inherited saved;
     unsigned own = counting_own_begin();
+    signals_makes_child();
     signals_before_exec(&saved);
     FILE *f = NEXT(popen)(command, mode);
     signals_after_exec(&saved);

@@ -5,25 +5,42 @@
 #include "preload/libc/signals.h"
 
 #include "base/sys.h"
+#include "preload/memory/memory.h"
+#include "preload/window/interrupts.h"
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 
-#define LIBC_CANCELS 32 /* glibc's SIGCANCEL */
+/* The end of the thread leaves our handler here, as a siglongjmp() would. */
+static void leave(void *mask)
+{
+    memory_interrupt_over((struct memory_interrupted){.stack = 0});
+    sys_restore_signals(*(const uint64_t *)mask);
+}
 
 /* sys_cancel_on() acts on a cancellation that has come, on top of our handler. What it runs then
- * must have the program's mask. Signals are unblocked for that case alone: others that come here
- * would interrupt a system call that is about to go on. */
+ * must have the program's mask. If nobody cancels the thread no signal is unblocked: others that
+ * come here would interrupt a system call that is about to go on. */
 void signals_cancel_on(struct sys_cancel was, const void *context)
 {
-    uint64_t pending = 0, mask;
-    if (RT_UNLIKELY(was.type == PTHREAD_CANCEL_ASYNCHRONOUS) &&
-        sys_call6(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0) == 0 &&
-        (pending & sys_signal_bit(LIBC_CANCELS)) != 0) {
-        memcpy(&mask, &((const ucontext_t *)context)->uc_sigmask, sizeof mask);
-        sys_restore_signals(mask);
+    uint64_t mask;
+    if (RT_LIKELY(was.type != PTHREAD_CANCEL_ASYNCHRONOUS)) {
+        sys_cancel_on(was);
+        return;
     }
+    memcpy(&mask, &((const ucontext_t *)context)->uc_sigmask, sizeof mask);
+    pthread_cleanup_push(leave, &mask);
     sys_cancel_on(was);
+    pthread_cleanup_pop(0);
+}
+
+bool signals_cancel_again(const siginfo_t *info, const void *context)
+{
+    if (info->si_code != SI_QUEUE || info->si_value.sival_int >> 16 != INTERRUPT_CANCEL)
+        return false;
+    struct sys_cancel cancel = sys_cancel_off();
+    cancel.type = PTHREAD_CANCEL_ASYNCHRONOUS;
+    signals_cancel_on(cancel, context);
+    return true;
 }

@@ -12,12 +12,10 @@
 #include "base/sys.h"
 #include "preload/libc/signals.h"
 #include "preload/count/counting.h"
-#include "preload/count/sampling.h"
 #include "preload/memory/memory.h"
 #include "preload/patch/probes.h"
 #include "preload/process.h"
 #include "preload/stack/with_room.h"
-#include "preload/valgrind.h"
 #include "preload/window/interrupts.h"
 #include "preload/window/parts.h"
 #include "preload/window/triggers.h"
@@ -42,7 +40,6 @@ struct shown_action {
 static struct shown_action shown[SIGNALS];
 static spin_lock lock;
 static _Atomic uint32_t installed;
-static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal signal */
 
 int signals_kept_out;
 __thread uint64_t signals_hidden;
@@ -125,16 +122,7 @@ uint64_t signals_handler_mask(int signo)
 static bool always_ours(int signo)
 {
     return trigger_wants_signal(signo) || parts_want_signal(signo) ||
-           (atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) !=
-               0;
-}
-
-/* Flags of our handler for signals that the program does not handle. Valgrind (3.19) kills a
- * program that gets a signal with SA_ONSTACK while there is no alternate stack and the main stack
- * has to grow. */
-static int own_flags(void)
-{
-    return SA_RESTART | (valgrind_request(VALGRIND_RUNNING, 0, 0) != 0 ? 0 : SA_ONSTACK);
+           (signals_once_internal() & sys_signal_bit(signo)) != 0;
 }
 
 /* Returns the action that the kernel must have so that the program gets *wanted: our handler, which
@@ -160,7 +148,7 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     if (named)
         a.sa_flags &= ~(int)SA_RESETHAND; /* our handler resets the action itself, and stays */
     if (!function) {
-        a.sa_flags |= own_flags();
+        a.sa_flags |= signals_own_flags();
         (void)sigemptyset(&a.sa_mask);
         if (signo == SIGCHLD && wanted->sa_handler == SIG_IGN)
             a.sa_flags |= SA_NOCLDWAIT; /* children that nobody waits for still go away */
@@ -248,24 +236,6 @@ PRELOAD_EXPORT int sigaction(int signo, const struct sigaction *act, struct siga
 
 /* --- delivery --------------------------------------------------------------------------------- */
 
-bool signals_is_internal(int signo, const siginfo_t *info)
-{
-    if ((atomic_load_explicit(&once_internal, memory_order_relaxed) & sys_signal_bit(signo)) == 0)
-        return false;
-    /* The counter may be gone when its overflow arrives. Nobody else makes the kernel send a
-     * reserved signal. */
-    if (info->si_code > 0)
-        return counting_is_overflow(info) || sampling_is_due(info) || signo == signals_kept_out;
-    int code = info->si_value.sival_int >> 16;
-    const struct stream_header *h = recorder_stream.header;
-    if (info->si_code == SI_TKILL)
-        return h != NULL && info->si_pid == (pid_t)h->writer_pid;
-    if (info->si_code == SI_TIMER)
-        return code == INTERRUPT_TIMER || code == INTERRUPT_SAMPLE;
-    return info->si_code == SI_QUEUE && info->si_pid == (pid_t)process.pid &&
-           (code == INTERRUPT_SYNC || code == INTERRUPT_REQUEST || code == INTERRUPT_SIGNAL);
-}
-
 /* The arguments of a handler, which run_with_room() passes to triggered(). */
 struct received_signal {
     int signo;
@@ -281,7 +251,8 @@ static void triggered(void *p)
 
 static void handle_internal(siginfo_t *info, void *context, void *place)
 {
-    if (signals_main_answers(info, context) || processes_vfork_depth != 0 || memory_postpones(info))
+    if (signals_main_answers(info, context) || signals_cancel_again(info, context) ||
+        processes_vfork_depth != 0 || memory_postpones(info))
         return;
     struct sys_cancel cancel = sys_cancel_off();
     interrupted_with_room(info, context, place, signals_main_is_here() || !waits_goes_on(context));
@@ -334,7 +305,9 @@ static bool handle(int signo, siginfo_t *info, void *context)
     if (always_ours(signo)) {
         if ((shown[signo].flags & (int)SA_RESETHAND) != 0 && is_function(handler))
             atomic_store(&shown[signo].handler, (uintptr_t)SIG_DFL);
+        struct sys_cancel cancel = sys_cancel_off();
         run_with_room(context, triggered, &r);
+        signals_cancel_on(cancel, context);
     }
     bool programs = is_function(handler);
     errno = keep;
@@ -368,40 +341,6 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
 
 /* --- the internal signal ---------------------------------------------------------------------- */
 
-/* While our handler is on a small alternate stack, no handler of the program may run on top of it:
- * the program provided room for its own handlers only. If there is room, interrupted_with_room()
- * unblocks them. */
-static sigset_t all_but_raised(void)
-{
-    uint64_t mask = ~sys_raised_signals();
-    sigset_t set;
-    (void)sigemptyset(&set);
-    memcpy(&set, &mask, sizeof mask);
-    return set;
-}
-
-/* Called under the lock. Searches from SIGRTMAX-2 downwards, because programs take signals from the
- * ends of the range. Returns 0 if no signal is free. */
-static int choose_internal(int but)
-{
-    for (int n = SIGRTMAX - 2; n > SIGRTMIN + 2; n--) {
-        struct sigaction a, ours;
-        if (n == but || trigger_wants_signal(n) ||
-            (atomic_load(&once_internal) & sys_signal_bit(n)) != 0 ||
-            NEXT(sigaction)(n, NULL, &a) != 0 || a.sa_handler != SIG_DFL)
-            continue;
-        memset(&ours, 0, sizeof ours);
-        ours.sa_sigaction = signals_handler;
-        ours.sa_flags = SA_SIGINFO | own_flags();
-        ours.sa_mask = all_but_raised();
-        if (NEXT(sigaction)(n, &ours, NULL) != 0)
-            continue;
-        atomic_fetch_or(&once_internal, sys_signal_bit(n));
-        return n;
-    }
-    return 0;
-}
-
 /* Armed timers and the writer still send the old signal; signals_is_internal() recognizes it even
  * when it is the program's. If the program takes every real-time signal, the last one is shared,
  * and the program may then block ours too. */
@@ -411,7 +350,7 @@ void signals_give_up_internal(int signo)
         return;
     uint64_t mask = lock_take();
     if (signo == signals_kept_out) {
-        int other = choose_internal(signo);
+        int other = signals_choose_internal(signo);
         struct sigaction plain;
         memset(&plain, 0, sizeof plain);
         signals_kept_out = other;
@@ -433,7 +372,7 @@ int signals_install(void)
     interpose_resolve_all();
     waits_prepare();
     uint64_t mask = lock_take();
-    signals_kept_out = process.internal_signal = choose_internal(0);
+    signals_kept_out = process.internal_signal = signals_choose_internal(0);
     for (int n = 1; n < SIGNALS; n++) {
         struct sigaction a, ignored;
         if (n == SIGKILL || n == SIGSTOP || n == NATIVE_FIRST_RESERVED ||

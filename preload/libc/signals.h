@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Handlers, masks and dispositions of signals: signals.c, signal_calls.c, signal_masks.c,
- * signal_cancel.c, signal_main.c, signal_run.c, signal_faults.c, signal_traps.c. */
+ * signal_cancel.c, signal_internal.c, signal_main.c, signal_run.c, signal_faults.c,
+ * signal_traps.c. */
 #ifndef REGTRACE_PRELOAD_LIBC_SIGNALS_H
 #define REGTRACE_PRELOAD_LIBC_SIGNALS_H
 
@@ -74,6 +75,9 @@ void signals_trapped(int signo, siginfo_t *info, void *context);
 struct sigaction signals_trap_action(void);
 /* Undoes sys_cancel_off() at the end of a handler of ours, in this context. May not return. */
 void signals_cancel_on(struct sys_cancel was, const void *context);
+/* For the handler of the internal signal: returns true if that signal says that this thread can be
+ * cancelled at any time again. May not return. */
+bool signals_cancel_again(const siginfo_t *info, const void *context);
 /* Handles a SIGTRAP that is not ours as other signals are handled, under the mask that the program
  * had, plus SIGTRAP. */
 void signals_hand_on(int signo, siginfo_t *info, void *context);
@@ -106,7 +110,8 @@ bool signals_is_nearly_full(const sigset_t *set);
  * signals_main_is_here() returns true in the main thread.
  * signals_main_answers() is for the handler of the internal signal: returns true if that signal
  * asks the main thread, which this function then does. signals_main_ends() is called at the end of
- * each thread; signals_main_forked() in the child of a fork. */
+ * each thread; signals_main_forked() in the child of a fork; signals_makes_child() by each thread
+ * that is about to make a child. */
 bool signals_main_takes(int signo, int flags, const siginfo_t *info, const void *context);
 void signals_main_action(int signo, struct sigaction *a);
 void signals_main_unmask(int signo, const void *context);
@@ -114,6 +119,7 @@ bool signals_main_answers(const siginfo_t *info, void *context);
 bool signals_main_is_here(void);
 void signals_main_ends(void);
 void signals_main_forked(void);
+void signals_makes_child(void);
 
 /* Call these around fork, innermost: no other thread changes dispositions in between. */
 void signals_before_fork(void);
@@ -129,6 +135,14 @@ void signals_adopt_mask(void);
 
 /* Was this signal sent by us, by a timer of ours, or by our writer for `regtrace ctl`? */
 bool signals_is_internal(int signo, const siginfo_t *info);
+
+/* Returns the signals, as bits, that are or were the internal one. */
+uint64_t signals_once_internal(void);
+/* Called under the lock of the dispositions: reserves a signal other than `but` and installs its
+ * handler. Returns 0 if none is free. */
+int signals_choose_internal(int but);
+/* Returns the flags of our handler for signals that the program does not handle. */
+int signals_own_flags(void);
 
 /* Returns the signals that must reach us whatever the program blocks: the internal one, SIGTRAP if
  * there are probes, SIGSEGV if memory is traced. */

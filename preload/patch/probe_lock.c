@@ -3,6 +3,12 @@
 #include "preload/patch/probe_sites.h"
 
 #include "base/sys.h"
+#include "preload/process.h"
+#include "preload/window/interrupts.h"
+
+#include <pthread.h>
+
+#define LIBC_CANCELS 32 /* glibc's signal of asynchronous cancellations */
 
 struct probe_locked probe_lock(struct probe_lock *l)
 {
@@ -17,11 +23,23 @@ struct probe_locked probe_lock(struct probe_lock *l)
     return was;
 }
 
+/* A caller that has blocked all signals must not be cancelled here: the cleanup handlers of the
+ * program would run with that mask. An internal signal then waits until the caller has unblocked
+ * signals. */
+static bool cancels_later(struct probe_locked was)
+{
+    return was.cancel.type == PTHREAD_CANCEL_ASYNCHRONOUS &&
+           (was.mask & sys_signal_bit(LIBC_CANCELS)) != 0 &&
+           process_interrupt_thread((uint32_t)sys_gettid(), INTERRUPT_CANCEL);
+}
+
 void probe_unlock(struct probe_lock *l, struct probe_locked was)
 {
     atomic_store(&l->taken, 0);
     sys_futex_wake(&l->taken, 1);
     sys_restore_signals(was.mask);
+    if (cancels_later(was))
+        was.cancel.type = PTHREAD_CANCEL_DEFERRED;
     sys_cancel_on(was.cancel);
 }
 

@@ -3,11 +3,15 @@
  *   waits  they wait in system calls
  *   calls  they call a function, and can be cancelled at any time (asynchronously); one more
  *          thread does so, and is never cancelled
- * Each thread ends as cancelled, in time, and runs its cleanup handler once. Prints how many do. */
+ * Each thread ends as cancelled, in time, and runs its cleanup handler once. That handler finds no
+ * signals blocked, calls a function, and gets a signal that it sends to itself. Prints how many
+ * threads do. */
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +20,30 @@
 #include <time.h>
 #include <unistd.h>
 
-static int cleaned;
+static int cleaned, handled;
+static uint64_t blocked;
+
+__attribute__((noinline)) void small(void)
+{
+    __asm__ volatile("");
+}
+
+static void handler(int signo)
+{
+    (void)signo;
+    handled++;
+}
 
 static void clean(void *unused)
 {
+    enum { LIBC_CANCELS = 32 }; /* libc's own handler blocks its signal */
+    sigset_t set;
     (void)unused;
+    small();
+    (void)pthread_sigmask(SIG_BLOCK, NULL, &set);
+    memcpy(&blocked, &set, sizeof blocked);
+    blocked &= ~(UINT64_C(1) << (LIBC_CANCELS - 1));
+    (void)pthread_kill(pthread_self(), SIGUSR1);
     cleaned++;
 }
 
@@ -42,11 +65,6 @@ static void *wait_long(void *way)
 }
 
 static atomic_int over;
-
-__attribute__((noinline)) void small(void)
-{
-    __asm__ volatile("");
-}
 
 static void *call(void *unused)
 {
@@ -72,17 +90,18 @@ int main(int argc, char **argv)
     pthread_t other;
     if (calls && pthread_create(&other, NULL, call, NULL) != 0)
         return 1;
+    (void)signal(SIGUSR1, handler);
     for (int i = 0; i < n; i++) {
         pthread_t thread;
         void *result;
         int way = i % 5;
-        cleaned = 0;
+        cleaned = handled = 0;
         if (pthread_create(&thread, NULL, calls ? call_long : wait_long, &way) != 0)
             return 1;
         usleep((useconds_t)(2000 + i * 37));
         pthread_cancel(thread);
         pthread_join(thread, &result);
-        right += result == PTHREAD_CANCELED && cleaned == 1;
+        right += result == PTHREAD_CANCELED && cleaned == 1 && handled == 1 && blocked == 0;
     }
     atomic_store(&over, 1);
     if (calls)

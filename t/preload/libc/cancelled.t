@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Threads can be cancelled while the tracer's signals arrive. Its handlers call no cancellation
 # point: libc would wait there for its own signal while signals are blocked. Nor does libc act on an
-# asynchronous cancellation within them: the thread would end with the tracer's locks.
+# asynchronous cancellation within them: the thread would end with the tracer's locks, or run its
+# cleanup handlers with the mask of the tracer's handler.
 . "$(dirname "$0")/../../lib.sh"
 cc -O1 -o "$T/cancelled" "$(dirname "$0")/cancelled.c" -pthread || exit 99
 cd "$T" || exit 99

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Test program that saves masks of signals and sets them again in all ways: by jumps, contexts,
  * coroutines and handlers. Prints what it sees. */
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,7 +9,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -357,6 +360,47 @@ static void critical(void)
     printf("%d handlers had a wrong mask\n", (int)wrong);
 }
 
+static volatile sig_atomic_t within;
+
+static void come_within(int signo)
+{
+    (void)signo;
+    within++;
+}
+
+static void end_wait(int signo)
+{
+    (void)signo;
+    show("in a wait");
+    (void)raise(SIGUSR2);
+    printf("%d within\n", (int)within);
+}
+
+/* A handler that ends such a wait has the mask of the wait, not the one from before, and is itself
+ * interrupted by what only the wait lets in. */
+static void waits(void)
+{
+    sigset_t others = set_of(SIGHUP);
+    struct epoll_event event;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    handle(SIGUSR1, end_wait, 0, -1);
+    handle(SIGUSR2, come_within, 0, -1);
+    change(SIG_BLOCK, SIGUSR1);
+    change(SIG_BLOCK, SIGUSR2);
+    for (int i = 0; i < 4; i++) {
+        (void)raise(SIGUSR1);
+        switch (i) {
+        case 0: (void)sigsuspend(&others); break;
+        case 1: (void)ppoll(NULL, 0, NULL, &others); break;
+        case 2: (void)pselect(0, NULL, NULL, NULL, NULL, &others); break;
+        default: (void)epoll_pwait(fd, &event, 1, -1, &others); break;
+        }
+    }
+    (void)close(fd);
+    change(SIG_UNBLOCK, SIGUSR1);
+    change(SIG_UNBLOCK, SIGUSR2);
+}
+
 /* A new program inherits the mask. */
 static void spawned(void)
 {
@@ -375,7 +419,7 @@ int main(int argc, char **argv)
 {
     static void (*const parts[])(void) = {jumps,   handlers_left,    coroutines, contexts,
                                           bits,    changed_contexts, attributes, at_once,
-                                          pending, critical,         spawned};
+                                          pending, critical,         waits,      spawned};
     (void)setvbuf(stdout, NULL, _IONBF, 0);
     if (argc > 1) {
         sigset_t set;

@@ -7,7 +7,9 @@
  *   blocked    the main thread, which computes, blocks it
  *   ended      the main thread has ended
  *   alarm      no thread blocks SIGALRM, which setitimer() sends
+ *   exited     the main thread has ended by a raw system call
  *   child      a child of a raw fork, which has threads of its own, gets it as in main
+ *   children   no thread blocks SIGCHLD; children of the main thread end, 100 one after the other
  * Prints how many handlers ran in the main thread and how many in others, how many found another
  * siginfo than the sender's, and how many calls of other threads ended with EINTR: the actions have
  * no SA_RESTART. */
@@ -25,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIGNALS = 500, PAUSE_US = 300, SLEEPERS = 16 };
+enum { SIGNALS = 500, CHILDREN = 100, PAUSE_US = 300, SLEEPERS = 16 };
 
 static atomic_int in_main, in_other, wrong, interrupted;
 static pid_t sender;
@@ -46,8 +48,9 @@ static void wake(int signo)
 
 static void handler(int signo, siginfo_t *info, void *context)
 {
-    bool right = signo == SIGALRM ? info->si_code == SI_KERNEL
-                                  : info->si_code == SI_USER && info->si_pid == sender;
+    bool right = signo == SIGALRM   ? info->si_code == SI_KERNEL
+                 : signo == SIGCHLD ? info->si_code == CLD_EXITED && info->si_pid == sender
+                                    : info->si_code == SI_USER && info->si_pid == sender;
     (void)context;
     atomic_fetch_add(&wrong, !right);
     bool is_main = syscall(SYS_gettid) == getpid();
@@ -132,6 +135,36 @@ static void await(int before)
             compute();
 }
 
+static void report(void)
+{
+    printf("main %d others %d wrong %d interrupted %d\n", atomic_load(&in_main),
+           atomic_load(&in_other), atomic_load(&wrong), atomic_load(&interrupted));
+    (void)fflush(stdout);
+}
+
+/* The pipe holds each child until `sender` is its number. */
+static void all_children(void)
+{
+    for (int i = 0; i < CHILDREN; i++) {
+        int before = handled(), ends[2];
+        char byte;
+        if (pipe(ends) != 0)
+            exit(1);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(read(ends[0], &byte, 1) == 1 ? 0 : 1);
+        sender = child;
+        if (write(ends[1], "", 1) != 1)
+            exit(1);
+        while (handled() == before)
+            compute();
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        (void)waitpid(child, NULL, 0);
+    }
+    report();
+}
+
 static void *all_signals(void *with_alarm)
 {
     int requests;
@@ -149,9 +182,7 @@ static void *all_signals(void *with_alarm)
     }
     (void)close(requests);
     (void)waitpid(sender, NULL, 0);
-    printf("main %d others %d wrong %d interrupted %d\n", atomic_load(&in_main),
-           atomic_load(&in_other), atomic_load(&wrong), atomic_load(&interrupted));
-    (void)fflush(stdout);
+    report();
     return NULL;
 }
 
@@ -181,8 +212,11 @@ int main(int n, char **arguments)
     (void)sigaction(SIGALRM, &action, NULL);
     (void)signal(SIGUSR2, wake);
     main_thread = pthread_self();
-    if (strcmp(what, "ended") == 0) {
+    bool exits = strcmp(what, "exited") == 0;
+    if (strcmp(what, "ended") == 0 || exits) {
         (void)pthread_create(&last, NULL, after_main, &main_thread);
+        if (exits)
+            (void)syscall(SYS_exit, 0);
         pthread_exit(NULL);
     }
     if (pipe(ends) != 0)
@@ -196,7 +230,12 @@ int main(int n, char **arguments)
         (void)sigaddset(&set, SIGUSR2);
     if (strcmp(what, "blocked") == 0 || suspends)
         (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-    (void)all_signals(strcmp(what, "alarm") == 0 ? "" : NULL);
+    if (strcmp(what, "children") == 0) {
+        (void)sigaction(SIGCHLD, &action, NULL);
+        all_children();
+    } else {
+        (void)all_signals(strcmp(what, "alarm") == 0 ? "" : NULL);
+    }
     atomic_store(&over, true);
     for (int i = 0; i < SLEEPERS; i++)
         (void)pthread_join(sleepers[i], NULL);
