@@ -127,10 +127,10 @@ int drain_set_file(struct drain *d, struct rankfile *f)
     uint32_t bytes;
     d->file = f;
     const char *text = drain_metadata(d, &bytes);
-    rankfile_each_metadata(text, bytes, find_chains, d);
+    int rc = rankfile_each_metadata(text, bytes, find_chains, d);
     if (!d->resumed)
         d->metadata_done = (uint32_t)table_rows(&f->tables[SCHEMA_METADATA]);
-    return 0;
+    return rc;
 }
 
 static int copy_strings(struct drain *d)

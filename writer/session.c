@@ -417,14 +417,15 @@ static void log_chain_warnings(struct writer_session *s)
     uint32_t bytes;
     bool any = false;
     const char *text = drain_metadata(&s->drain, &bytes);
-    rankfile_each_metadata(text, bytes, find_warning, &any);
+    if (rankfile_each_metadata(text, bytes, find_warning, &any) != 0)
+        log_line(LOG_WARNING, "no memory for the warnings about the chains");
     if (!any || snprintf(path, sizeof path, "%s/.regtrace/warned", s->dir) >= (int)sizeof path)
         return;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return;
     (void)close(fd);
-    rankfile_each_metadata(text, bytes, log_warning, NULL);
+    (void)rankfile_each_metadata(text, bytes, log_warning, NULL);
 }
 
 static int start(struct writer_session *s, int stream_fd, const char *dir, struct rt_error *e)
@@ -437,13 +438,16 @@ static int start(struct writer_session *s, int stream_fd, const char *dir, struc
         return rc;
     struct stream_header *h = header(s);
     owner_open(&s->owner, h->pid, h->pid_start_time);
-    identify_stream(&s->facts, &s->drain);
+    rc = identify_stream(&s->facts, &s->drain);
     s->drain.max_bytes = s->facts.max_bytes;
     clock_init(h->clock_source == CLOCK_SOURCE_MONOTONIC);
     log_set_folder(dir, atomic_load(&h->rank), h->pid);
     atomic_store(&h->writer_pid, (uint32_t)getpid());
     prepare_claim(s);
-    rc = vacant_register(&s->claim, s->facts.job, e);
+    if (rc == 0)
+        rc = vacant_register(&s->claim, s->facts.job, e);
+    else
+        rt_error_set(e, "no memory");
     if (rc == 0) /* from here on recover finds the stream, whichever process is killed */
         atomic_store(&h->writer_state, WRITER_READY);
     log_chain_warnings(s);

@@ -46,15 +46,16 @@ static void find_path(struct stream_facts *f, int fd)
         f->stream_path[0] = '\0';
 }
 
-void identify_stream(struct stream_facts *f, const struct drain *d)
+int identify_stream(struct stream_facts *f, const struct drain *d)
 {
     uint32_t bytes;
     *f = (struct stream_facts){.deflate = 1};
     const char *text = drain_metadata(d, &bytes);
-    rankfile_each_metadata(text, bytes, visit, f);
+    int rc = rankfile_each_metadata(text, bytes, visit, f);
     if (f->deflate > 9)
         f->deflate = 9;
     find_path(f, d->stream->fd);
+    return rc;
 }
 
 void identify_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,

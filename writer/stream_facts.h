@@ -18,8 +18,8 @@ struct stream_facts {
     uint32_t world;     /* as in struct identity */
 };
 
-/* Reads the metadata, and finds the path of the stream's descriptor. */
-void identify_stream(struct stream_facts *f, const struct drain *d);
+/* Reads the metadata, and finds the path of the stream's descriptor. Returns 0 or -ENOMEM. */
+int identify_stream(struct stream_facts *f, const struct drain *d);
 
 /* Fills in the entry of the stream's process, on this host, in the run's folder `dir`: without a
  * file, without a writer, state CLAIM_WAITING. */

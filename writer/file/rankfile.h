@@ -83,9 +83,9 @@ RT_MUST_CHECK int rankfile_finish(struct rankfile *f, const char *state, const c
 void rankfile_abandon(struct rankfile *f);
 
 /* Calls visit() for each escaped "key=value" line (the metadata of base/format/stream.h) of a
- * buffer. */
-void rankfile_each_metadata(const char *text, size_t bytes,
-                            void (*visit)(void *context, const char *key, const char *value),
-                            void *context);
+ * buffer. Returns 0, or -ENOMEM before any line. */
+int rankfile_each_metadata(const char *text, size_t bytes,
+                           void (*visit)(void *context, const char *key, const char *value),
+                           void *context);
 
 #endif

@@ -89,19 +89,21 @@ static const char *take_field(const char *from, const char *end, char stop, char
     return from < end ? from + 1 : end;
 }
 
-void rankfile_each_metadata(const char *text, size_t bytes,
-                            void (*visit)(void *context, const char *key, const char *value),
-                            void *context)
+int rankfile_each_metadata(const char *text, size_t bytes,
+                           void (*visit)(void *context, const char *key, const char *value),
+                           void *context)
 {
     char *key = malloc(bytes + 1), *value = malloc(bytes + 1);
     const char *at = text, *end = text + bytes;
-    while (key != NULL && value != NULL && at < end) {
+    bool memory = key != NULL && value != NULL;
+    while (memory && at < end) {
         at = take_field(at, end, '=', key);
         at = take_field(at, end, '\n', value);
         visit(context, key, value);
     }
     free(key);
     free(value);
+    return memory ? 0 : -ENOMEM;
 }
 
 /* Parses "chain TAB position TAB event TAB type TAB text". */
@@ -190,21 +192,23 @@ static int fill(struct rankfile *f, const struct rankfile_identity *id, const ch
 {
     struct creation c = {.f = f};
     bool with_values = false;
-    rankfile_each_metadata(metadata, bytes, find_values, &with_values);
+    int rc = rankfile_each_metadata(metadata, bytes, find_values, &with_values);
+    if (rc != 0)
+        return rc;
     for (int i = 0; i < SCHEMA_TABLES; i++) {
         if (i >= SCHEMA_VALUE_INSTRUCTIONS && !with_values)
             continue;
-        int rc = table_create(&f->tables[i], f->file, (enum schema_table)i, deflate);
+        rc = table_create(&f->tables[i], f->file, (enum schema_table)i, deflate);
         if (rc != 0)
             return rc;
     }
-    int rc = put_identity(f, id);
+    rc = put_identity(f, id);
     if (rc == 0)
         rc = add_own_functions(f);
-    if (rc == 0) {
-        rankfile_each_metadata(metadata, bytes, visit_metadata, &c);
+    if (rc == 0)
+        rc = rankfile_each_metadata(metadata, bytes, visit_metadata, &c);
+    if (rc == 0)
         rc = c.rc;
-    }
     if (rc == 0)
         rc = table_append(&f->tables[SCHEMA_METADATA], metadata, bytes);
     if (rc == 0)

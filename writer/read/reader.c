@@ -232,8 +232,9 @@ static int open_once(struct rt_rank **rank, const char *path, struct rt_error *e
     if (rc == 0)
         rc = build_strings(r);
     if (rc == 0 && r->rows[SCHEMA_METADATA] != NULL)
-        rankfile_each_metadata(r->rows[SCHEMA_METADATA], r->counts[SCHEMA_METADATA], keep_pair, r);
-    if (r->metadata_left_out) {
+        rc = rankfile_each_metadata(r->rows[SCHEMA_METADATA], r->counts[SCHEMA_METADATA], keep_pair,
+                                    r);
+    if (rc == -ENOMEM || r->metadata_left_out) {
         rt_error_set(e, "%s: out of memory", path);
         rc = -ENOMEM;
     }

@@ -134,6 +134,12 @@ static const char *other_kind(hid_t f)
                                                        : NULL;
 }
 
+/* Older files lack some attributes. True if HDF5 cannot tell: reading the attribute then fails. */
+static bool has_attribute(hid_t file, const char *name)
+{
+    return H5Aexists(file, name) != 0;
+}
+
 static int read_info(struct child *c, struct reader_info *i)
 {
     hid_t f = c->file;
@@ -170,10 +176,14 @@ static int read_info(struct child *c, struct reader_info *i)
         schema_get_text(f, "stream", i->stream, sizeof i->stream) |
         schema_get_text(f, "boot_id", i->boot_id, sizeof i->boot_id) |
         schema_get_text(f, "end_reason", i->end_reason, sizeof i->end_reason);
-    (void)schema_get_number(f, "parent_pid", H5T_NATIVE_UINT32, &i->parent_pid);
-    (void)schema_get_number(f, "uid", H5T_NATIVE_UINT32, &i->uid);
-    (void)schema_get_number(f, "pid_start_time", H5T_NATIVE_UINT64, &i->pid_start_time);
-    (void)schema_get_text(f, "program", i->program, sizeof i->program);
+    if (has_attribute(f, "parent_pid"))
+        bad |= schema_get_number(f, "parent_pid", H5T_NATIVE_UINT32, &i->parent_pid);
+    if (has_attribute(f, "uid"))
+        bad |= schema_get_number(f, "uid", H5T_NATIVE_UINT32, &i->uid);
+    if (has_attribute(f, "pid_start_time"))
+        bad |= schema_get_number(f, "pid_start_time", H5T_NATIVE_UINT64, &i->pid_start_time);
+    if (has_attribute(f, "program"))
+        bad |= schema_get_text(f, "program", i->program, sizeof i->program);
     i->swmr = c->live;
     return bad != 0 ? damaged(c, "its attributes") : 0;
 }

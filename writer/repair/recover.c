@@ -63,9 +63,14 @@ static bool open_stream(struct patient *p, const char *path, struct rt_error *e)
         stream_close(&p->stream);
         return false;
     }
+    if (identify_stream(&p->facts, &p->drain) != 0) {
+        drain_free(&p->drain);
+        stream_close(&p->stream);
+        rt_error_set(e, "no memory");
+        return false;
+    }
     p->drain.resumed = true;
     p->has_stream = true;
-    identify_stream(&p->facts, &p->drain);
     return true;
 }
 

@@ -98,10 +98,14 @@ static int claim_stream(struct unclaimed_search *s, struct stream *stream)
     struct claim c;
     if (drain_init(&drain, stream) != 0)
         return 0;
-    identify_stream(&facts, &drain);
+    int rc = identify_stream(&facts, &drain);
     drain_free(&drain);
+    if (rc != 0) {
+        rt_error_set(s->e, "no memory");
+        return rc;
+    }
     identify_claim(&c, &facts, stream, s->dir);
-    int rc = claim_register(&c, s->e);
+    rc = claim_register(&c, s->e);
     s->registered += rc == 0;
     return rc;
 }
