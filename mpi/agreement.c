@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_NS 1500000000u      /* for rank 0, which looks for the others */
@@ -77,7 +76,6 @@ static int wait_for_decision(int meeting, int rank, int size)
 {
     uint64_t began = clock_monotonic_ns();
     uint64_t patience = rank == 0 ? PATIENCE_NS : LONG_PATIENCE_NS;
-    struct timespec nap = {.tv_nsec = LOOK_NS};
     for (;;) {
         int answer = decision(meeting);
         if (answer < 0 && rank == 0 && count_present(meeting, size) == size)
@@ -89,7 +87,7 @@ static int wait_for_decision(int meeting, int rank, int size)
          * made. No other rank can read "yes" for long. */
         if (answer >= 0 || waited > 2 * LONG_PATIENCE_NS)
             return answer;
-        (void)nanosleep(&nap, NULL);
+        sys_nap(LOOK_NS);
     }
 }
 
