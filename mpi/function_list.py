@@ -8,7 +8,9 @@ WIDE = {"count64", "aint", "offset"}
 KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "file", "info",
          "op", "errhandler", "message", "session"})
 ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
-         "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin"}
+         "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin",
+         "sends", "receives", "waits", "initializes"}
+VALUES = {"receives": {"in_call", "later"}, "waits": {"messages", "first_message", "receiver", "ranks", "all_ranks"}}
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
 
@@ -39,6 +41,9 @@ class Function:
         for role in ("peer", "tag", "comm", "request", "uses", "newcomm", "frees", "message", "takes", "source", "rtag", "win", "newwin"):
             if role in self.roles and self.roles[role].lstrip("*") not in self.index:
                 sys.exit(f"{where}: {role} names no argument")
+        for role, values in VALUES.items():
+            if self.roles.get(role, min(values)) not in values:
+                sys.exit(f"{where}: {role} is one of {', '.join(sorted(values))}")
         self.large = self.name.endswith("_c")
 
     @property

@@ -4,6 +4,7 @@
 #ifndef REGTRACE_BASE_FORMAT_EVENT_H
 #define REGTRACE_BASE_FORMAT_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A code is model | category << 8 | value << 16: the three bytes in memory order on a little-endian
@@ -88,5 +89,19 @@ const struct event_text *event_find(uint32_t code);
  * mpi/functions.list, in the archive libmpinames: only code that links it may call this. */
 extern const uint32_t event_mpi_functions;
 const char *event_mpi_name(uint32_t function);
+
+/* Whom a call of an MPI function may wait for. */
+enum event_mpi_waits {
+    EVENT_MPI_WAITS_NOT = 0,       /* for nobody that is known */
+    EVENT_MPI_WAITS_MESSAGES,      /* the senders of all messages that it completes */
+    EVENT_MPI_WAITS_FIRST_MESSAGE, /* the sender of the first of them */
+    EVENT_MPI_WAITS_RECEIVER,      /* the receiver of the message that it sends */
+    EVENT_MPI_WAITS_RANKS,         /* ranks of its communicator that have not entered yet */
+    EVENT_MPI_WAITS_ALL_RANKS      /* the same; no rank leaves before all have entered */
+};
+enum event_mpi_waits event_mpi_waits(uint32_t function);
+
+/* Returns true for MPI_Init and MPI_Init_thread. */
+bool event_mpi_initializes(uint32_t function);
 
 #endif

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Files that are made from others say what these say: the Python module and the page from
-# base/format/*.def, the page of all files from their first comments. The page of the parts names
-# those of the table.
+# Files that are made from others say what these say: a Python module and a page from
+# base/format/*.def, a Python module from mpi/functions.list, the page of all files from their first
+# comments. The page of the parts names those of the table.
 . "$(dirname "$0")/../lib.sh"
 
 python=$(command -v python3) || skip_all "no Python"
@@ -15,6 +15,15 @@ sed -i 's/^FIELD(EV_FIRED, a, tid, 24, 32,/FIELD(EV_FIRED, a, tid, 25, 31,/' "$T
 run 20 "$python" "$T/base/format/translate.py" check
 is "$status" 1 "a field that has moved is seen"
 like "$err" 'schema\.md.*format\.py' "in both"
+
+made="$T/mpi_functions.py"
+ok_run "generate.py makes a Python module" "$python" "$REGTRACE_SOURCE/mpi/generate.py" "$REGTRACE_SOURCE/mpi/functions.list" python "$made"
+ok_run "mpi_functions.py is made from mpi/functions.list" \
+    diff "$made" "$REGTRACE_SOURCE/share/python/regtrace/mpi_functions.py"
+sed 's/ waits=receiver/ waits=sender/' "$REGTRACE_SOURCE/mpi/functions.list" >"$T/functions.list"
+run 20 "$python" "$REGTRACE_SOURCE/mpi/generate.py" "$T/functions.list" python "$made"
+is "$status" 1 "a role with a value that nobody knows is refused"
+like "$err" 'waits is one of all_ranks, first_message' "with those that there are"
 
 table=$(grep -o '\.name = "[a-z]*"' "$REGTRACE_SOURCE/preload/window/parts.c" | cut -d'"' -f2)
 page=$(sed -n '/^## Parts/,/^## /s/^| \([a-z]*\) |.*/\1/p' "$REGTRACE_SOURCE/share/doc/dev/windows.md" | sed 1d)

@@ -14,58 +14,6 @@
 
 enum { CALLS = 8192, WAITING = 4096 };
 
-enum { GETS = 1, GETS_FIRST = 2, SENDS_SYNC = 4, COLLECTS = 8, MAKES_MPI = 16 };
-
-static const struct {
-    const char *name;
-    unsigned is;
-} kinds[] = {{"MPI_Recv", GETS},
-             {"MPI_Mrecv", GETS},
-             {"MPI_Sendrecv", GETS},
-             {"MPI_Sendrecv_replace", GETS},
-             {"MPI_Wait", GETS},
-             {"MPI_Waitall", GETS},
-             {"MPI_Waitany", GETS_FIRST},
-             {"MPI_Waitsome", GETS_FIRST},
-             {"MPI_Ssend", SENDS_SYNC},
-             {"MPI_Init", MAKES_MPI},
-             {"MPI_Init_thread", MAKES_MPI},
-             {"MPI_Barrier", COLLECTS},
-             {"MPI_Bcast", COLLECTS},
-             {"MPI_Gather", COLLECTS},
-             {"MPI_Gatherv", COLLECTS},
-             {"MPI_Scatter", COLLECTS},
-             {"MPI_Scatterv", COLLECTS},
-             {"MPI_Allgather", COLLECTS},
-             {"MPI_Allgatherv", COLLECTS},
-             {"MPI_Alltoall", COLLECTS},
-             {"MPI_Alltoallv", COLLECTS},
-             {"MPI_Alltoallw", COLLECTS},
-             {"MPI_Reduce", COLLECTS},
-             {"MPI_Allreduce", COLLECTS},
-             {"MPI_Reduce_scatter", COLLECTS},
-             {"MPI_Reduce_scatter_block", COLLECTS},
-             {"MPI_Scan", COLLECTS},
-             {"MPI_Exscan", COLLECTS},
-             {"MPI_Comm_dup", COLLECTS},
-             {"MPI_Comm_split", COLLECTS},
-             {"MPI_Comm_create", COLLECTS},
-             {"MPI_Comm_dup_with_info", COLLECTS},
-             {"MPI_Comm_split_type", COLLECTS},
-             {"MPI_Cart_create", COLLECTS},
-             {"MPI_Cart_sub", COLLECTS},
-             {"MPI_Graph_create", COLLECTS},
-             {"MPI_Dist_graph_create", COLLECTS},
-             {"MPI_Dist_graph_create_adjacent", COLLECTS},
-             {"MPI_Intercomm_merge", COLLECTS},
-             {"MPI_File_open", COLLECTS},
-             {"MPI_Win_create", COLLECTS},
-             {"MPI_Win_create_dynamic", COLLECTS},
-             {"MPI_Win_allocate", COLLECTS},
-             {"MPI_Win_allocate_shared", COLLECTS},
-             {"MPI_Win_fence", COLLECTS},
-             {"MPI_Win_free", COLLECTS}};
-
 /* A call that receives messages, or sends one. */
 struct waiting_call {
     int64_t begin, end; /* end INT64_MAX: not ended */
@@ -113,7 +61,6 @@ struct wait_states {
     int64_t *whole; /* by process: everything is recorded up to this time */
     struct gathering *gatherings;
     uint32_t comm_count;
-    uint8_t is[EVENT_MPI_FUNCTIONS_MOST];
     void (*told)(void *context, const struct wait_state *w);
     void *context;
     uint64_t left;
@@ -139,7 +86,8 @@ static void tell(const struct wait_states *w, uint32_t stream, const struct wait
     if (c->until == INT64_MIN || until <= c->begin)
         return;
     const struct wait_state wait = {
-        .kind = (w->is[c->function] & SENDS_SYNC) != 0 ? WAIT_LATE_RECEIVER : WAIT_LATE_SENDER,
+        .kind = event_mpi_waits(c->function) == EVENT_MPI_WAITS_RECEIVER ? WAIT_LATE_RECEIVER
+                                                                         : WAIT_LATE_SENDER,
         .function = c->function,
         .rank = comms_world_rank(w->comms, comms_process_of(w->comms, stream)),
         .for_rank = c->for_rank,
@@ -178,15 +126,18 @@ static struct waiting_call *call_at(const struct wait_states *w, uint32_t stream
 void wait_states_message(struct wait_states *w, const struct message *m)
 {
     struct waiting_call *c = call_at(w, m->receive_stream, m->received_ns);
-    unsigned is = c != NULL ? w->is[c->function] : 0;
-    bool better = c != NULL && (c->until == INT64_MIN ||
-                                (is & GETS_FIRST ? m->send_ns < c->until : m->send_ns > c->until));
-    if ((is & (GETS | GETS_FIRST)) != 0 && better) {
+    enum event_mpi_waits waits = c != NULL ? event_mpi_waits(c->function) : EVENT_MPI_WAITS_NOT;
+    bool better = false;
+    if (waits == EVENT_MPI_WAITS_MESSAGES)
+        better = c->until == INT64_MIN || m->send_ns > c->until;
+    else if (waits == EVENT_MPI_WAITS_FIRST_MESSAGE)
+        better = c->until == INT64_MIN || m->send_ns < c->until;
+    if (better) {
         c->until = m->send_ns;
         c->for_rank = m->sender;
     }
     c = call_at(w, m->send_stream, m->send_ns);
-    if (c != NULL && (w->is[c->function] & SENDS_SYNC) != 0) {
+    if (c != NULL && event_mpi_waits(c->function) == EVENT_MPI_WAITS_RECEIVER) {
         c->until = m->receive_ns;
         c->for_rank = m->receiver;
     }
@@ -303,14 +254,15 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
 {
     struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
-    unsigned is = function < EVENT_MPI_FUNCTIONS_MOST ? w->is[function] : 0;
     t->came_up = false;
     if (t->depth++ != 0)
         return 0;
-    if ((is & COLLECTS) != 0)
-        return enter_collective(w, r, function, e);
-    if ((is & (GETS | GETS_FIRST | SENDS_SYNC)) == 0)
-        return 0;
+    switch (event_mpi_waits(function)) {
+    case EVENT_MPI_WAITS_NOT: return 0;
+    case EVENT_MPI_WAITS_RANKS:
+    case EVENT_MPI_WAITS_ALL_RANKS: return enter_collective(w, r, function, e);
+    default: break;
+    }
     const struct waiting_call c = {.begin = r->ns,
                                    .end = INT64_MAX,
                                    .until = INT64_MIN,
@@ -323,10 +275,9 @@ static void leaves(struct wait_states *w, const struct stream_record *r)
 {
     struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
-    unsigned is = function < EVENT_MPI_FUNCTIONS_MOST ? w->is[function] : 0;
     if (t->depth == 0 || --t->depth != 0)
         return;
-    t->came_up = (is & MAKES_MPI) != 0 && (r->event.flags & EVENT_FLAG_CUT) == 0;
+    t->came_up = event_mpi_initializes(function) && (r->event.flags & EVENT_FLAG_CUT) == 0;
     leave_collective(w, t, r->ns);
     if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
         t->calls[t->count - 1].end = r->ns;
@@ -358,19 +309,6 @@ int wait_states_take(struct wait_states *w, const struct stream_record *r, struc
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
-
-static void know_functions(struct wait_states *w)
-{
-    for (uint32_t f = 0; f < event_mpi_functions && f < EVENT_MPI_FUNCTIONS_MOST; f++) {
-        char name[64];
-        int n = snprintf(name, sizeof name, "%s", event_mpi_name(f));
-        if (n > 2 && n < (int)sizeof name && strcmp(name + n - 2, "_c") == 0)
-            name[n - 2] = '\0';
-        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-            if (strcmp(kinds[i].name, name) == 0)
-                w->is[f] = (uint8_t)kinds[i].is;
-    }
-}
 
 int wait_states_open(struct wait_states **waits, const struct streams *streams,
                      const struct comms *comms,
@@ -404,7 +342,6 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
         wait_states_close(w);
         return no_memory(e);
     }
-    know_functions(w);
     *waits = w;
     return 0;
 }

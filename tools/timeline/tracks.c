@@ -241,14 +241,11 @@ static uint32_t number_of(const char *name)
 
 void timeline_take_edge(struct timeline *t, uint32_t code, int64_t time)
 {
-    static uint32_t init, init_thread, finalize;
-    if (init == finalize) {
-        init = number_of("MPI_Init");
-        init_thread = number_of("MPI_Init_thread");
+    static uint32_t finalize;
+    if (finalize == 0)
         finalize = number_of("MPI_Finalize");
-    }
     uint32_t f = EVENT_MPI_FUNCTION(code);
-    if (EVENT_IS_MPI_LEAVE(code) && (f == init || f == init_thread))
+    if (EVENT_IS_MPI_LEAVE(code) && event_mpi_initializes(f))
         t->init_end = time;
     if (EVENT_IS_MPI_ENTER(code) && f == finalize && time < t->finalize_begin)
         t->finalize_begin = time;

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from regtrace import matching
+from regtrace import matching, mpi_functions
 from regtrace.errors import IncompleteWarning, RegtraceError
 
 WAIT_COLUMNS = ["kind", "rank", "thread", "window", "function", "begin_ns", "wait_ns", "for_rank"]
@@ -28,7 +28,7 @@ def _unmatched_sends(calls, messages, size):
 
     A frame of sender, receiver and bytes. Warns about what it leaves out.
     """
-    starts = calls[calls["function"].isin(matching.STARTS)]
+    starts = calls[calls["function"].isin(mpi_functions.STARTS)]
     if messages is not None:
         sending = _rows_of(calls, messages, "send")
         starts = starts.drop(sending.union(_rows_of(calls, messages, "receive")), errors="ignore")
@@ -168,7 +168,7 @@ def late_senders(calls, messages):
     """
     at = matching.around(calls, messages["receiver"], messages["receive_thread"], messages["received_ns"])
     call = calls.iloc[np.maximum(at, 0)].reset_index(drop=True)
-    at = np.where(call["function"].isin(matching.WAITS), at, -1) if len(at) else at
+    at = np.where(call["function"].isin(mpi_functions.WAITS), at, -1) if len(at) else at
     wait = np.minimum(messages["send_ns"].to_numpy(), call["end_ns"].to_numpy()) - call["begin_ns"].to_numpy()
     return _waits_of(calls, at, wait, messages["sender"].to_numpy(), "late sender")
 

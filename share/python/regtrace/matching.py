@@ -5,23 +5,9 @@ import numpy as np
 import pandas as pd
 
 from regtrace.comms import SELF, WORLD
+from regtrace.mpi_functions import COLLECTIVES, INITIALIZES, RECEIVES_IN_CALL, RECEIVES_LATER, SENDS, STARTS, SYNCHRONIZING
 
 _LARGE = "_c"  # suffix of MPI-4's functions with large counts
-SENDS = {"MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend", "MPI_Sendrecv",
-         "MPI_Sendrecv_replace", "MPI_Isendrecv", "MPI_Isendrecv_replace"}  # fmt: skip
-BLOCKING_RECEIVES = {"MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace"}
-RECEIVES_AT_ONCE = {"MPI_Irecv"}
-STARTS = {"MPI_Start", "MPI_Startall"}
-WAITS = {"MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Mrecv"} | BLOCKING_RECEIVES
-# No rank leaves these before every rank has entered them.
-SYNCHRONISING = {"MPI_Barrier", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Allreduce"}
-COLLECTIVES = SYNCHRONISING | {
-    "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv", "MPI_Reduce", "MPI_Reduce_scatter",
-    "MPI_Reduce_scatter_block", "MPI_Scan", "MPI_Exscan", "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Comm_dup", "MPI_Comm_split",
-    "MPI_Comm_create", "MPI_Comm_dup_with_info", "MPI_Comm_split_type", "MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create",
-    "MPI_Dist_graph_create", "MPI_Dist_graph_create_adjacent", "MPI_Intercomm_merge", "MPI_File_open", "MPI_Win_create",
-    "MPI_Win_create_dynamic", "MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_fence", "MPI_Win_free",
-}  # fmt: skip
 MESSAGES = ["sender", "receiver", "tag", "bytes", "send_thread", "send_ns", "sent_ns", "receive_thread", "receive_ns", "received_ns"]
 
 
@@ -78,8 +64,8 @@ def _receives(calls, completions):
     done = done.sort_values("time_ns", kind="stable", ignore_index=True)
     at = around(calls, done["rank"], done["thread"], done["time_ns"])
     inside = calls.iloc[np.maximum(at, 0)].reset_index(drop=True)
-    blocking = (at >= 0) & inside["function"].isin(BLOCKING_RECEIVES).to_numpy()
-    posted = calls[calls["function"].isin(RECEIVES_AT_ONCE)][["rank", "request", "begin_ns", "comm"]]
+    blocking = (at >= 0) & inside["function"].isin(RECEIVES_IN_CALL).to_numpy()
+    posted = calls[calls["function"].isin(RECEIVES_LATER)][["rank", "request", "begin_ns", "comm"]]
     posted = pd.merge_asof(done[["rank", "request", "time_ns"]], posted, left_on="time_ns", right_on="begin_ns", by=["rank", "request"])
     comm = np.where(blocking, inside["comm"].astype("float64"), posted["comm"].astype("float64"))
     begin = np.where(blocking, inside["begin_ns"].astype("float64"), posted["begin_ns"].astype("float64"))
@@ -127,7 +113,7 @@ def _from_start(calls):
     Their sequences of calls lack nothing at the beginning.
     """
     first = calls.drop_duplicates(["window", "rank"])
-    first = first[first["function"].isin(["MPI_Init", "MPI_Init_thread"]) & ~first["cut_begin"]]
+    first = first[first["function"].isin(INITIALIZES) & ~first["cut_begin"]]
     return set(zip(first["window"], first["rank"]))
 
 
@@ -149,7 +135,7 @@ def _one_by_one(of, is_tight, tolerance_ns):
     if not (names == names[0]).all():
         return False
     cut = (column("cut_begin") | column("cut_end")).any(axis=0)
-    tight = np.isin(names[0].astype(str), list(SYNCHRONISING)) & ~cut & is_tight
+    tight = np.isin(names[0].astype(str), list(SYNCHRONIZING)) & ~cut & is_tight
     return not (begin.max(axis=0)[tight] > end.min(axis=0)[tight] + tolerance_ns).any()
 
 
