@@ -58,7 +58,7 @@ static void *watch(void *context)
 }
 
 /* Without the watcher thread the loop's time-outs find everything, only later. But a process then
- * takes a writer whose write to the file hangs for 2 s for dead: it sees no beats. */
+ * sees no beats, and gives up a writer whose write to the file hangs for 2 s. */
 static void start_watcher(struct writer_session *s)
 {
     pthread_attr_t attributes;

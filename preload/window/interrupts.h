@@ -16,7 +16,7 @@ enum interrupt_code {
     INTERRUPT_TIMER = 0x5256,
     INTERRUPT_SAMPLE = 0x5257,
     INTERRUPT_SIGNAL = 0x5258, /* asks the main thread about a signal (signal_main.c) */
-    INTERRUPT_CANCEL = 0x5259  /* may be cancelled at any time again (probe_lock.c) */
+    INTERRUPT_CANCEL = 0x5259  /* cancellation is on again (probe_lock.c) */
 };
 bool process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
 
