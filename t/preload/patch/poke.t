@@ -36,18 +36,6 @@ for how in "-O2 -fPIE -pie" "-O2 -fno-pie -no-pie"; do
     is "$fired" $((7 * rounds + 63)) "each of them came to each place once, and the nine others too"
 done
 
-# An ended thread that is still there, and one that blocks SIGTRAP in the tracer, keep no jump out.
-cc -O2 -D_GNU_SOURCE -fPIE -pie -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/poke.c" -pthread || exit 99
-if (ulimit -n 20000) 2>/dev/null; then
-    ulimit -n 20000
-    poked 6 -pie 19900
-    read -r rounds there gone <<<"$out"
-    is "$status $there $gone" "0 ${rounds:-some} $rounds" "threads end slowly: each round has its jumps" || diag "$out $err"
-    is "$fired" $((7 * rounds + 63)) "and all events"
-else
-    skip "threads end slowly" "no 20,000 files"
-fi
-
 cat >"$T/late.c" <<'END'
 __asm__(".text\n.globl late\n.type late,@function\n"
         "late: push %rbp; mov %rsp,%rbp; lea 1(%rdi),%rax; pop %rbp; ret\n.size late,.-late\n");
@@ -57,4 +45,17 @@ more=';precond:enter_func:late,repeat'
 poked dlopen "$T/liblate.so"
 is "$status $fired" "0 $((56 + 100))" "a library that comes while threads run has its places too" || diag "$out $err"
 like "$out" '^(e9|cc) 5050$' "by a jump, or an int3 where a thread's memory lies 858 MB below it"
+
+# An ended thread that is still there, and one that blocks SIGTRAP in the tracer, keep no jump out.
+cc -O2 -D_GNU_SOURCE -fPIE -pie -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/poke.c" -pthread || exit 99
+if (ulimit -n 20000) 2>/dev/null; then
+    ulimit -n 20000
+    more=
+    poked 6 -pie 19900
+    read -r rounds there gone <<<"$out"
+    is "$status $there $gone" "0 ${rounds:-some} $rounds" "threads end slowly: each round has its jumps" || diag "$out $err"
+    is "$fired" $((7 * rounds + 63)) "and all events"
+else
+    skip "threads end slowly" "no 20,000 files"
+fi
 done_testing
