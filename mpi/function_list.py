@@ -42,7 +42,7 @@ class Function:
             if role in self.roles and self.roles[role].lstrip("*") not in self.index:
                 sys.exit(f"{where}: {role} names no argument")
         for role, values in VALUES.items():
-            if self.roles.get(role, min(values)) not in values:
+            if role in self.roles and self.roles[role] not in values:
                 sys.exit(f"{where}: {role} is one of {', '.join(sorted(values))}")
         self.large = self.name.endswith("_c")
 
