@@ -37,7 +37,7 @@ void signals_cancel_on(struct sys_cancel was, const void *context)
 
 bool signals_cancel_again(const siginfo_t *info, const void *context)
 {
-    if (info->si_code != SI_QUEUE || info->si_value.sival_int >> 16 != INTERRUPT_CANCEL)
+    if (!interrupt_has_code(info, INTERRUPT_CANCEL))
         return false;
     struct sys_cancel cancel = sys_cancel_off();
     cancel.type = PTHREAD_CANCEL_ASYNCHRONOUS;

@@ -9,6 +9,7 @@
 #include "preload/memory/memory.h"
 
 #include <string.h>
+#include <ucontext.h>
 
 void signals_fault_action(int signo, struct sigaction *a)
 {
@@ -19,6 +20,10 @@ void signals_fault_action(int signo, struct sigaction *a)
 
 void signals_fault_unmask(int signo, const void *context)
 {
-    if (memory_is_fault(signo))
-        signals_unmask(signo, context);
+    const ucontext_t *uc = context;
+    uint64_t mask;
+    if (!memory_is_fault(signo))
+        return;
+    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
+    sys_restore_signals(mask | (signals_handler_mask(signo) & ~signals_kept_bits()));
 }

@@ -12,7 +12,6 @@
 #include "preload/window/interrupts.h"
 #include "preload/window/triggers.h"
 
-#include <errno.h>
 #include <string.h>
 
 static _Atomic uint64_t once_internal; /* bit n - 1: n is or was the internal signal */
@@ -66,8 +65,9 @@ static struct sigaction internal_action(void)
 /* Searches from SIGRTMAX-2 downwards, because programs take signals from the ends of the range. */
 int signals_choose_internal(int but)
 {
+    const struct sigaction ours = internal_action();
     for (int n = SIGRTMAX - 2; n > SIGRTMIN + 2; n--) {
-        struct sigaction a, ours = internal_action();
+        struct sigaction a;
         if (n == but || trigger_wants_signal(n) ||
             (signals_once_internal() & sys_signal_bit(n)) != 0 ||
             NEXT(sigaction)(n, NULL, &a) != 0 || a.sa_handler != SIG_DFL)

@@ -175,7 +175,7 @@ static enum question_state take(void *context)
 bool signals_main_answers(const siginfo_t *info, void *context)
 {
     uint32_t asked = ASKED;
-    if (info->si_code != SI_QUEUE || info->si_value.sival_int >> 16 != INTERRUPT_SIGNAL)
+    if (!interrupt_has_code(info, INTERRUPT_SIGNAL))
         return false;
     if (processes_vfork_depth != 0)
         return true;

@@ -52,14 +52,6 @@ RT_COLD void signals_default_action(int signo, siginfo_t *info, void *context)
     (void)NEXT(sigaction)(signo, &before, NULL);
 }
 
-void signals_unmask(int signo, const void *context)
-{
-    const ucontext_t *uc = context;
-    uint64_t mask;
-    memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    sys_restore_signals(mask | (signals_handler_mask(signo) & ~signals_kept_bits()));
-}
-
 RT_COLD void signals_foreign(int signo, siginfo_t *info, void *context)
 {
     bool blocked = (signals_hidden & sys_signal_bit(signo)) != 0;

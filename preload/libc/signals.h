@@ -53,9 +53,6 @@ void signals_foreign(int signo, siginfo_t *info, void *context);
 /* Returns the mask of the program's action, as 64 bits, with the signal itself unless the action
  * has SA_NODEFER. */
 uint64_t signals_handler_mask(int signo);
-/* Our handler of the signal began with more signals blocked than the program's would: sets the mask
- * that the program's handler would have. */
-void signals_unmask(int signo, const void *context);
 /* For SIGSEGV if memory is traced; they do nothing for other signals.
  * - signals_fault_action(): makes the action block all signals but faults.
  * - signals_fault_unmask(): once a signal turns out to be the program's, sets the mask that its

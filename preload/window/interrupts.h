@@ -19,6 +19,11 @@ enum interrupt_code {
     INTERRUPT_CANCEL = 0x5259  /* cancellation is on again (probe_lock.c) */
 };
 bool process_interrupt_thread(uint32_t kernel_tid, enum interrupt_code code);
+/* Was this internal signal sent so, with this code? */
+static inline bool interrupt_has_code(const siginfo_t *info, enum interrupt_code code)
+{
+    return info->si_code == SI_QUEUE && info->si_value.sival_int >> 16 == (int)code;
+}
 
 /* Called by the handler of the internal signal. si_code and si_value tell timers, requests and
  * edges apart. */
