@@ -23,13 +23,15 @@
 #define PIECE MEMORY_BUFFER
 #define GUARD ((size_t)64 << 10)
 #define PROGRAMS 100000u
-#define GROUP 128u /* most bytes of one group of stores; less than GUARD */
+#define RESERVE ((uint64_t)4 << 20) /* most bytes of blocks without data after the file's end */
+#define GROUP 128u                  /* most bytes of one group of stores; less than GUARD */
 #define HEAD sizeof(struct memory_segment)
 
 struct memory_file {
     uint8_t *at; /* the buffer: PIECE bytes, then GUARD; the head is before it */
     uint64_t *pointer, suspended;
     uint64_t flushed;          /* bytes of the log that are in the file */
+    uint64_t reserved;         /* bytes of the log whose blocks are allocated */
     uint64_t segment;          /* offset in the log of the open segment */
     uint64_t cut;              /* bytes of the segment that ended for lack of room */
     size_t used;               /* bytes of the buffer that belong to ended segments */
@@ -37,6 +39,7 @@ struct memory_file {
     bool made;                 /* the file exists */
     bool failed;               /* the file cannot be written */
     bool wrapped;              /* all of the buffer may hold data */
+    bool reserves;             /* blocks are allocated before they are written */
     uint32_t tid, image_count; /* images that the head names */
     char path[PATH_MAX];
     char text[PATH_MAX], part[PATH_MAX + 32]; /* paths; not on the stack, which may be small */
@@ -233,6 +236,8 @@ static bool make(struct memory_file *f, uint32_t level)
     end_writing(&w);
     *f->pointer = (uint64_t)(uintptr_t)f->at;
     f->wrapped = false;
+    f->reserved = 0;
+    f->reserves = true;
     return good && put_head(f, level);
 }
 
@@ -298,20 +303,47 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Appends the first bytes of the buffer to the file. Bytes that a group of stores is still
- * writing stay in the buffer. If the process is killed in the meantime, the recording holds the
- * bytes once. */
-static bool flush(struct memory_file *f, size_t bytes)
+/* Allocates the file's blocks up to `end` and some more. A file system that allocates block by
+ * block while it writes (ext4) needs twice the time. At most as much as the file already has, so
+ * that short recordings take no more room than they need. */
+static void reserve(struct memory_file *f, int fd, uint64_t end)
+{
+    if (!f->reserves || end <= f->reserved)
+        return;
+    uint64_t more = end < RESERVE ? end : RESERVE;
+    f->reserves = sys_call6(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, (long)(MEMORY_LOG + f->flushed),
+                            (long)(end - f->flushed + more), 0, 0) == 0;
+    f->reserved = end + more;
+}
+
+/* Gives back the blocks after the end of the log. */
+static void release(struct memory_file *f)
+{
+    if (f->reserved <= f->flushed)
+        return;
+    struct writing w = begin_writing(f->path, O_RDWR);
+    if (w.fd >= 0)
+        (void)sys_call6(SYS_ftruncate, w.fd, (long)(MEMORY_LOG + f->flushed), 0, 0, 0, 0);
+    end_writing(&w);
+    f->reserved = 0;
+}
+
+/* Appends the first bytes of the buffer to the file and keeps the next ones, which are in use or
+ * which a group of stores is still writing. If the process is killed in the meantime, the recording
+ * holds the bytes once. */
+static bool flush(struct memory_file *f, size_t bytes, size_t keep)
 {
     struct memory_head *h = head_of(f);
     struct writing w = begin_writing(f->path, O_RDWR);
+    if (w.fd >= 0 && f->open)
+        reserve(f, w.fd, f->flushed + bytes);
     bool good = w.fd >= 0 && put_at(w.fd, f->at, bytes, MEMORY_LOG + f->flushed);
     end_writing(&w);
     if (!good)
         return false;
     f->flushed += bytes;
     atomic_store_explicit(&h->tail, f->flushed | MEMORY_MOVED, memory_order_release);
-    size_t rest = smaller(PIECE - bytes, f->open ? 2 * GROUP : 0);
+    size_t rest = smaller(PIECE - bytes, keep);
     memmove(f->at, f->at + bytes, rest);
     memset(f->at + rest, 0, PIECE - rest);
     f->used = 0;
@@ -345,7 +377,7 @@ bool memory_file_begin(struct memory_file *f, int32_t window, const struct memor
     f->made = true;
     size_t wanted = next_place(f) + HEAD;
     bool fits = wanted + 4 * GROUP <= PIECE, full = is_full(f, fits ? 0 : f->used);
-    if (!name_images(f) || ((full ? wanted > PIECE : !fits) && !flush(f, f->used)))
+    if (!name_images(f) || ((full ? wanted > PIECE : !fits) && !flush(f, f->used, 0)))
         return fail(f);
     /* Bytes written outside of segments must not look like the recording of a killed thread. */
     size_t at = next_place(f), end = f->wrapped ? PIECE : smaller(written(f) + GROUP, PIECE);
@@ -399,7 +431,7 @@ uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at
         atomic_store_explicit(&head_of(f)->tail, at, memory_order_release);
     }
     size_t end = (size_t)(at - f->flushed), dropped = smaller(written(f) + GROUP, PIECE);
-    if (end == PIECE && whole && flush(f, end))
+    if (end == PIECE && whole && flush(f, end, 2 * GROUP))
         end = dropped = 0;
     if (dropped > end)
         memset(f->at + end, 0, dropped - end); /* TOKEN_END is 0 */
@@ -409,6 +441,7 @@ uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at
     memory_file_name_images(f); /* other threads may have loaded images */
     if (!put_end(f, bytes, how) && !f->failed)
         (void)fail(f);
+    release(f);
     atomic_store_explicit(&head_of(f)->closed, f->segment + HEAD + bytes, memory_order_release);
     return bytes;
 }
@@ -429,15 +462,17 @@ uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
     *f->pointer = pointer;
     if (!f->open) {
         f->wrapped = true;
-        if (f->used > PIECE / 2 && !flush(f, f->used))
+        if (f->used > PIECE / 2 && !flush(f, f->used, 0))
             (void)fail(f);
         return start + f->used;
     }
     bool full = is_full(f, bytes);
-    if (full || !flush(f, bytes)) {
-        f->cut = memory_file_end(f, MEMORY_NO_ROOM, f->flushed + bytes, false);
-        (void)(full ? fail_full(f) : fail(f));
-    }
+    size_t rest =
+        (size_t)((f->flushed + bytes) % MEMORY_PAGE); /* whole pages are faster to write */
+    if (!full && flush(f, bytes - rest, rest + 2 * GROUP))
+        return start + rest;
+    f->cut = memory_file_end(f, MEMORY_NO_ROOM, f->flushed + bytes, false);
+    (void)(full ? fail_full(f) : fail(f));
     return start;
 }
 
