@@ -21,7 +21,11 @@ unsigned copier_take_register(const struct copier *c, uint16_t live, uint16_t bu
 {
     uint16_t free = (uint16_t)(c->live.written & ~live & ~busy & ~(1u << RSP));
     *spill = free == 0;
-    if (*spill)
+    /* Best is one that the function does not touch: no instruction of its waits for the value that
+     * is loaded again. */
+    if (free == 0)
+        free = (uint16_t)(~c->live.touched & ~busy & ~(1u << RSP));
+    if (free == 0)
         free = (uint16_t)(~busy & ~(1u << RSP));
     return (unsigned)__builtin_ctz(free);
 }

@@ -36,6 +36,7 @@ static void note_register(struct live *l, uint32_t n, const ZydisDecodedOperand 
         l->kills[n] |= b;
     if (writes)
         l->written |= b;
+    l->touched |= b;
 }
 
 enum {
@@ -88,6 +89,7 @@ static void note_instruction(struct live *l, uint32_t n)
     if (d == NULL) {
         l->uses[n] = ALL;
         l->flags[n] = FLAGS_USED;
+        l->touched = ALL;
         return;
     }
     const ZydisDecodedOperand *o = d->o;
@@ -100,6 +102,7 @@ static void note_instruction(struct live *l, uint32_t n)
             l->uses[n] |= (uint16_t)(bit(o[k].mem.base) | bit(o[k].mem.index));
         faults |= may_fault(&o[k]);
     }
+    l->touched |= l->uses[n];
     /* A handler may skip an instruction that faults. Its registers then hold what they held. */
     if (faults)
         l->uses[n] |= l->kills[n];

@@ -17,6 +17,7 @@ struct live {
      * to preserve, whatever the ABI says: compilers look into the functions that they call (gcc's
      * -fipa-ra). */
     uint16_t written;
+    uint16_t touched; /* registers that its instructions name, other than as arguments of calls */
 };
 
 /* All registers are live where code is called or jumped to. A call kills none: those that are live
