@@ -130,7 +130,9 @@ static int open_file(struct writer_session *s, struct rt_error *e)
     int rc = claim_take(&s->claim, e);
     if (rc != 0)
         return rc;
-    schema_quiet_hdf5();
+    rc = schema_start_hdf5(e);
+    if (rc != 0)
+        return rc;
     identify_fill(&id, &s->facts, &s->stream);
     const char *metadata = drain_metadata(&s->drain, &bytes);
     rc = claim_new_path(&s->claim, path);

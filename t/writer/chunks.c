@@ -363,7 +363,8 @@ int main(void)
     const char *tmp = getenv("TMPDIR");
     (void)snprintf(path, sizeof path, "%s/regtrace-chunks-%d.h5", tmp != NULL ? tmp : "/tmp",
                    (int)getpid());
-    schema_quiet_hdf5();
+    if (schema_start_hdf5(NULL) != 0)
+        return 99;
     fill_rows();
     test_kinds();
     test_schema();

@@ -296,7 +296,8 @@ static void run(unsigned deflate)
 
 int main(void)
 {
-    schema_quiet_hdf5();
+    if (schema_start_hdf5(NULL) != 0)
+        return 99;
     image = calloc(1, IMAGE);
     if (image == NULL)
         return 99;

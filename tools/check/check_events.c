@@ -222,8 +222,10 @@ static void check_counts(struct check_pass *p, uint64_t rows)
         const struct rt_thread *row = &t->threads[i];
         const struct passing *seen = thread_of(p, row->thread);
         p->check->facts++;
-        if (seen == NULL)
+        if (seen == NULL) {
+            check_violation(p->check, CHECK_READABLE, "no memory to check threads");
             return;
+        }
         if (row->rows != seen->rows)
             check_violation(p->check, CHECK_COUNTS,
                             "thread %" PRId32 " has %" PRIu64 " events, its row says %" PRIu64,

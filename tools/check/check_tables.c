@@ -68,13 +68,17 @@ static void check_ordinals(struct check *c, const struct rt_rank *rank,
         return;
     }
     bool *seen = calloc((size_t)(most - first) + 1, sizeof *seen);
-    for (size_t i = 0; seen != NULL && i < t->window_count; i++)
+    if (seen == NULL) {
+        check_violation(c, CHECK_READABLE, "no memory to check ordinals");
+        return;
+    }
+    for (size_t i = 0; i < t->window_count; i++)
         if (t->windows[i].ordinal >= first)
             seen[t->windows[i].ordinal - first] = true;
     uint64_t missing = 0, allowed = threads_cut_off(t);
-    for (int64_t o = first; seen != NULL && o <= most; o++)
+    for (int64_t o = first; o <= most; o++)
         missing += !seen[o - first];
-    for (int64_t o = first; missing > allowed && seen != NULL && o <= most; o++)
+    for (int64_t o = first; missing > allowed && o <= most; o++)
         if (!seen[o - first])
             check_violation(c, CHECK_ORDINALS,
                             "no window has ordinal %" PRId64 ", though %" PRId32 " exists", o,
@@ -95,8 +99,10 @@ static int by_thread_and_start(const void *a, const void *b)
 static void check_overlap(struct check *c, const struct rt_rank_tables *t)
 {
     struct rt_window *sorted = calloc(t->window_count + 1, sizeof *sorted);
-    if (sorted == NULL)
+    if (sorted == NULL) {
+        check_violation(c, CHECK_READABLE, "no memory to check windows");
         return;
+    }
     size_t count = 0;
     for (size_t i = 0; i < t->window_count; i++)
         if (window_span_has(&c->windows, t->windows[i].ordinal))

@@ -324,6 +324,9 @@ static int values_run(struct values_command *w)
         else
             values_print_text(stdout, &p, &w->show, &f);
         values_format_end(&f);
+        good = !p.no_memory;
+        if (!good)
+            tool_error("values", "out of memory: the list is incomplete");
     }
     values_profile_free(&p);
     values_profile_free(&other);

@@ -63,6 +63,7 @@ struct values_profile {
     /* why a plug-in stopped, from the first file that tells it */
     char *failed;
     bool has_contexts;
+    bool no_memory; /* something was not printed for lack of memory */
     /* files of `regtrace split`, which have the values of whole processes */
     bool of_more;
     struct values_process *processes;
@@ -132,9 +133,8 @@ struct values_options {
 bool values_is_wanted(const struct values_options *o, const struct values_profile *p,
                       uint32_t function);
 /* Returns the items to show, malloc'ed: the most sampled function first, then by address. NULL: no
- * memory. */
-uint32_t *values_sorted(const struct values_options *o, const struct values_profile *p,
-                        size_t *count);
+ * memory; p->no_memory is set then. */
+uint32_t *values_sorted(const struct values_options *o, struct values_profile *p, size_t *count);
 /* Returns a context as a caller's function and place, or as a number; valid until the next call. */
 const char *values_context_text(struct values_profile *p, const struct values_value *v, unsigned n);
 /* Returns true if the list has at least `least` values, and 99 % of them are equal. */

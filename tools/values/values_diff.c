@@ -54,11 +54,12 @@ static int by_change(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static void print_pairs(FILE *out, const struct values_profile *a, const struct values_profile *b,
+static void print_pairs(FILE *out, struct values_profile *a, const struct values_profile *b,
                         const struct values_options *o)
 {
     struct diff_pair *pairs = calloc(a->function_count + b->function_count + 1, sizeof *pairs);
     size_t count = 0;
+    a->no_memory |= pairs == NULL;
     if (pairs == NULL)
         return;
     add_pairs(pairs, &count, a, o, 0);

@@ -73,12 +73,12 @@ static int by_place(const void *a, const void *b)
     return s->offset < t->offset ? -1 : s->offset > t->offset;
 }
 
-uint32_t *values_sorted(const struct values_options *o, const struct values_profile *p,
-                        size_t *count)
+uint32_t *values_sorted(const struct values_options *o, struct values_profile *p, size_t *count)
 {
     size_t items = p->at.count < p->item_room ? p->at.count : p->item_room;
     uint32_t *sorted = malloc((items + 1) * sizeof *sorted);
     *count = 0;
+    p->no_memory |= sorted == NULL;
     for (size_t i = 0; i < items && sorted != NULL; i++) {
         const struct profile_item *q = &p->items[i];
         if (q->samples > 0 && values_is_wanted(o, p, q->function) &&
@@ -218,8 +218,7 @@ static int by_samples(const void *a, const void *b)
     return strcmp(x->name != NULL ? x->name : "", y->name != NULL ? y->name : "");
 }
 
-static void print_procedures(FILE *out, const struct values_profile *p,
-                             const struct values_options *o)
+static void print_procedures(FILE *out, struct values_profile *p, const struct values_options *o)
 {
     const struct values_function **rows = calloc(p->function_count + 1, sizeof(void *));
     size_t count = 0;
@@ -227,6 +226,7 @@ static void print_procedures(FILE *out, const struct values_profile *p,
     for (size_t i = 0; rows != NULL && i < p->function_count; i++)
         if (p->functions[i].samples > 0 && values_is_wanted(o, p, (uint32_t)i))
             rows[count++] = &p->functions[i];
+    p->no_memory |= rows == NULL;
     if (rows == NULL)
         return;
     qsort(rows, count, sizeof(void *), by_samples);
@@ -240,11 +240,12 @@ static void print_procedures(FILE *out, const struct values_profile *p,
     free(rows);
 }
 
-static void print_images(FILE *out, const struct values_profile *p, const struct values_options *o)
+static void print_images(FILE *out, struct values_profile *p, const struct values_options *o)
 {
     struct values_function *rows = calloc(p->at.image_count + 1, sizeof *rows);
     const struct values_function **order = calloc(p->at.image_count + 1, sizeof(void *));
     uint64_t all = samples_of_all(p);
+    p->no_memory |= rows == NULL || order == NULL;
     for (size_t i = 0; rows != NULL && i < p->function_count; i++) {
         const struct values_function *f = &p->functions[i];
         size_t row = f->image == NO_IMAGE ? p->at.image_count : f->image;

@@ -233,13 +233,15 @@ static bool close_all(struct rt_accesses *a)
 int rt_accesses_open(struct rt_accesses **accesses, const char *path, unsigned deflate,
                      struct rt_error *e)
 {
-    struct rt_accesses *a = calloc(1, sizeof *a);
     *accesses = NULL;
+    int rc = schema_start_hdf5(e);
+    if (rc != 0)
+        return rc;
+    struct rt_accesses *a = calloc(1, sizeof *a);
     if (a == NULL || pthread_mutex_init(&a->lock, NULL) != 0) {
         free(a);
         return channels_no_memory(e);
     }
-    schema_quiet_hdf5();
     a->file = a->group = a->type = -1;
     a->deflate = deflate;
     if (snprintf(a->path, sizeof a->path, "%s", path) >= (int)sizeof a->path)
@@ -248,7 +250,7 @@ int rt_accesses_open(struct rt_accesses **accesses, const char *path, unsigned d
         *accesses = a;
         return 0;
     }
-    int rc = channels_failed(a->path, e);
+    rc = channels_failed(a->path, e);
     rt_accesses_discard(a);
     return rc;
 }

@@ -300,11 +300,13 @@ static bool make_file(struct rt_channels *c)
 int rt_channels_open(struct rt_channels **channels, const char *path, const char *const *names,
                      uint32_t count, struct rt_error *e)
 {
-    struct rt_channels *c = calloc(1, sizeof *c);
     *channels = NULL;
+    int rc = schema_start_hdf5(e);
+    if (rc != 0)
+        return rc;
+    struct rt_channels *c = calloc(1, sizeof *c);
     if (c == NULL)
         return channels_no_memory(e);
-    schema_quiet_hdf5();
     c->file = c->sides[0] = c->sides[1] = c->type = c->stored = -1;
     c->messages.dataset = c->messages.type = -1;
     c->names = names;
@@ -314,7 +316,7 @@ int rt_channels_open(struct rt_channels **channels, const char *path, const char
         c->changes[i].dataset = -1;
     int n = snprintf(c->path, sizeof c->path, "%s", path);
     errno = 0;
-    int rc = c->changes == NULL ? channels_no_memory(e) : 0;
+    rc = c->changes == NULL ? channels_no_memory(e) : 0;
     if (rc == 0 && n >= (int)sizeof c->path) {
         rt_error_set(e, "%.100s...: the name is too long", path);
         rc = -ENAMETOOLONG;

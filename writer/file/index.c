@@ -417,9 +417,11 @@ static int lock_build(const char *dir)
 int rt_index_build(const char *dir, struct rt_error *e)
 {
     struct rt_run *run;
-    schema_quiet_hdf5();
+    int rc = schema_start_hdf5(e);
+    if (rc != 0)
+        return rc;
     int fd = lock_build(dir);
-    int rc = rt_run_open(&run, dir, e);
+    rc = rt_run_open(&run, dir, e);
     if (rc == 0) {
         rc = build(run, dir, e);
         rt_run_close(run);

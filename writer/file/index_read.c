@@ -68,7 +68,8 @@ static int unread(void)
 static int serve(int fd, const char *path)
 {
     struct rt_index_totals head = {0};
-    schema_quiet_hdf5();
+    if (schema_start_hdf5(NULL) != 0)
+        return ENOMEM;
     errno = 0;
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t ranks = file < 0 ? -1 : H5Dopen2(file, "ranks", H5P_DEFAULT);

@@ -2,6 +2,7 @@
  * Tables of a rank file as data, and the HDF5 types, datasets and attributes made from them. */
 #include "writer/file/schema.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -388,13 +389,18 @@ int schema_get_number(hid_t object, const char *name, hid_t type, void *value)
     return bad < 0 ? -1 : 0;
 }
 
-void schema_quiet_hdf5(void)
+int schema_start_hdf5(struct rt_error *e)
 {
+    static bool failed;
     (void)setenv("HDF5_USE_FILE_LOCKING", "BEST_EFFORT", 0);
     /* regtrace closes every file. HDF5 must not try again at exit to write what could not be
      * written. */
     (void)H5dont_atexit();
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    errno = 0;
+    failed = failed || H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0 || errno == ENOMEM;
+    if (failed)
+        rt_error_set(e, "no memory to start the HDF5 library");
+    return failed ? -ENOMEM : 0;
 }
 
 hid_t schema_file_access(void)

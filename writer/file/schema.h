@@ -107,9 +107,10 @@ int schema_put_number(hid_t object, const char *name, hid_t type, const void *va
 int schema_get_text(hid_t object, const char *name, char *text, size_t room);
 int schema_get_number(hid_t object, const char *name, hid_t type, void *value);
 
-/* Turns off HDF5's messages on stderr, its exit handler, and its locking errors on file systems
- * without locks. Once per process. */
-void schema_quiet_hdf5(void);
+/* Starts the HDF5 library, without its messages on stderr, its exit handler, and its locking errors
+ * on file systems without locks. Call it before anything else of HDF5. Returns 0, or -ENOMEM for
+ * ever after: a library that lacked memory at its start runs on, and reads and writes less. */
+RT_MUST_CHECK int schema_start_hdf5(struct rt_error *e);
 
 /* Returns file access properties for a SWMR writer: the newest file format. */
 hid_t schema_file_access(void);

@@ -54,7 +54,9 @@ int rt_profile_write(const char *path, const struct rt_profile *p, struct rt_err
                             instructions = {"instructions", sizeof *p->instructions,
                                             instruction_fields, 9},
                             hot = {"hot", sizeof *p->hot, hot_fields, 7};
-    schema_quiet_hdf5();
+    int rc = schema_start_hdf5(e);
+    if (rc != 0)
+        return rc;
     errno = 0;
     hid_t creation = channels_timeless(H5P_FILE_CREATE), access = schema_file_access(), file = -1;
     if (creation >= 0 && access >= 0)
@@ -65,7 +67,7 @@ int rt_profile_write(const char *path, const struct rt_profile *p, struct rt_err
         (void)H5Pclose(access);
     if (file < 0)
         return channels_failed(path, e);
-    int rc = put_attributes(file, path, p, e);
+    rc = put_attributes(file, path, p, e);
     if (rc == 0)
         rc = channels_put_table(path, file, &images, p->images, p->image_count, e);
     if (rc == 0)

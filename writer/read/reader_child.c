@@ -443,7 +443,6 @@ static void be_harmless(int fd)
     for (int i = 0; i <= 2 && null >= 0; i++)
         if (i != fd)
             (void)dup2(null, i);
-    schema_quiet_hdf5();
 }
 
 void reader_child_run(int fd, struct rt_event *shared, const char *path)
@@ -457,7 +456,9 @@ void reader_child_run(int fd, struct rt_event *shared, const char *path)
     be_harmless(fd);
     (void)stat(path, &st); /* open_file() reports an error */
     reader_child_bound((uint64_t)st.st_size);
-    for (int i = 0; i < ATTEMPTS; i++) {
+    if (schema_start_hdf5(NULL) != 0)
+        rc = failed(&c, -ENOMEM, "cannot read %s: no memory to start the HDF5 library", path);
+    for (int i = 0; rc == 0 && i < ATTEMPTS; i++) {
         rc = load(&c, &info, tables, rows);
         if (rc == 0 || !c.live)
             break;

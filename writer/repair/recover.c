@@ -447,8 +447,10 @@ int rt_recover_dir(const char *dir, const struct rt_recover_listener *listener, 
 {
     struct recovery r = {.dir = dir, .listener = listener};
     claim_this_host(r.host, r.boot_id);
-    schema_quiet_hdf5();
-    int rc = recover_list_make(&r.list, dir, e);
+    int rc = schema_start_hdf5(e);
+    if (rc != 0)
+        return rc;
+    rc = recover_list_make(&r.list, dir, e);
     if (rc != 0) {
         recover_list_free(&r.list);
         return rc;

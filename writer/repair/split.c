@@ -469,8 +469,10 @@ int rt_rank_split(struct rt_rank *rank, const struct rt_extents *x, const struct
                   const char *path, struct rt_error *e)
 {
     struct split s = {.rank = rank, .extents = x, .window = window};
-    schema_quiet_hdf5();
-    int rc = write_file(&s, path, e);
+    int rc = schema_start_hdf5(e);
+    if (rc != 0)
+        return rc;
+    rc = write_file(&s, path, e);
     free(s.windows);
     free(s.openers);
     free(s.threads);
