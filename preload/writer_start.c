@@ -29,16 +29,17 @@
 extern char **environ;
 
 /* Limits that may be too low for a writer. If no writer could be started, the message names those
- * below `enough`. */
+ * below `enough`. A writer gets at most `most`: without memory HDF5 may call itself without end,
+ * and an unlimited stack then takes all memory of the node. */
 static const struct {
     int resource;
-    uint64_t enough, unit;
+    uint64_t enough, most, unit;
     const char *name;
 } limits[] = {
-    {RLIMIT_NOFILE, 32, 1, "open files (ulimit -n) "},
-    {RLIMIT_AS, 256u << 20, 1024, "address space in KiB (ulimit -v) "},
-    {RLIMIT_DATA, 64u << 20, 1024, "data in KiB (ulimit -d) "},
-    {RLIMIT_STACK, 512u << 10, 1024, "stack in KiB (ulimit -s) "},
+    {RLIMIT_NOFILE, 32, RLIM64_INFINITY, 1, "open files (ulimit -n) "},
+    {RLIMIT_AS, 256u << 20, RLIM64_INFINITY, 1024, "address space in KiB (ulimit -v) "},
+    {RLIMIT_DATA, 64u << 20, RLIM64_INFINITY, 1024, "data in KiB (ulimit -d) "},
+    {RLIMIT_STACK, 512u << 10, 8u << 20, 1024, "stack in KiB (ulimit -s) "},
 };
 
 struct writer_launch {
@@ -65,14 +66,14 @@ static long name_stream(const char *path, int fd)
     return rc != 0 ? rc : raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_NOFOLLOW, 0);
 }
 
-/* Raises the soft limits to the hard ones, for the writer alone: they were set for the program. */
+/* Sets the soft limits for the writer alone to the hard ones: they were set for the program. */
 static void lift_limits(void)
 {
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         struct rlimit64 r;
-        if (raw(SYS_prlimit64, 0, limits[i].resource, 0, (long)&r) != 0 || r.rlim_cur == r.rlim_max)
+        if (raw(SYS_prlimit64, 0, limits[i].resource, 0, (long)&r) != 0)
             continue;
-        r.rlim_cur = r.rlim_max;
+        r.rlim_cur = r.rlim_max < limits[i].most ? r.rlim_max : limits[i].most;
         (void)raw(SYS_prlimit64, 0, limits[i].resource, (long)&r, 0);
     }
 }

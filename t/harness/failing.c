@@ -127,6 +127,14 @@ __attribute__((destructor)) static void count(void)
     syscall(SYS_close, fd);
 }
 
+/* The writer ends by it, and no destructor runs. */
+void _exit(int status)
+{
+    count();
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
 void *malloc(size_t bytes)
 {
     return fails(MALLOC, ENOMEM) ? NULL : __libc_malloc(bytes);

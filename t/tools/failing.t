@@ -89,6 +89,7 @@ write() {
     run_with_limit 60 env FAILING="$1" REGTRACE_WRITER="$T/writer" REGTRACE_DIR="$T/run" LD_PRELOAD="$LIBREGTRACE" ./program >out 2>err </dev/null
 }
 leaves_streams=1
+rm counts
 write "$T/counts"
 is "$? $(cat out)" "0 done" "the writer: nothing fails"
 is "$("$REGTRACE" dump run | grep -c turn)" 200 "and all events are there"
@@ -107,5 +108,6 @@ while read -r kind count; do
         runs=$((runs + 1))
     done
 done <counts
-is "$bad" "" "the writer: $runs calls failed, one in each run"
+is "$bad" "" "the writer"
+ok_run "the writer: $runs calls failed, one in each run" test "$runs" -ge 4
 done_testing
