@@ -10,7 +10,8 @@
  *                          or of its children's, to PATH, a line a kind
  *
  * A process that crashes writes "failing: in ADDRESS" to its standard error for each function that
- * it is in, innermost first: addresses of the executable's file, or of none.
+ * it is in, innermost first: addresses of the executable's file, or of none. Then it writes
+ * "failing: made ADDRESS" for each function that was in the call that failed.
  *
  * Counts are of the process: a child of fork goes on from its parent's, a program started by exec
  * begins anew. Calls that libc makes within itself are seen only for malloc. */
@@ -48,6 +49,9 @@ void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 
+static void *failed_in[32]; /* return addresses within the call that failed */
+static int failed_depth;
+
 static bool fails(enum kind kind, int why)
 {
     if (!ready)
@@ -57,6 +61,7 @@ static bool fails(enum kind kind, int why)
         atomic_store(&most_calls[kind], number);
     if (number != fails_at[kind])
         return false;
+    failed_depth = backtrace(failed_in, 32);
     errno = why;
     return true;
 }
@@ -77,15 +82,21 @@ static bool open_fails(const char *path)
     return !of_a_process && fails(OPEN, EMFILE);
 }
 
-static void crashed(int signo)
+static void print_frames(const char *what, void *const *frames, int n)
 {
-    void *frames[32];
     char text[80];
-    for (int i = 0, n = backtrace(frames, 32); i < n; i++) {
-        int length = snprintf(text, sizeof text, "failing: in 0x%lx\n",
+    for (int i = 0; i < n; i++) {
+        int length = snprintf(text, sizeof text, "failing: %s 0x%lx\n", what,
                               (unsigned long)((uintptr_t)frames[i] - bias()));
         (void)!syscall(SYS_write, 2, text, (size_t)length);
     }
+}
+
+static void crashed(int signo)
+{
+    void *frames[32];
+    print_frames("in", frames, backtrace(frames, 32));
+    print_frames("made", failed_in, failed_depth);
     signal(signo, SIG_DFL);
     raise(signo);
 }
@@ -98,6 +109,7 @@ __attribute__((constructor)) static void prepare(void)
         return;
     sigaction(SIGSEGV, &s, NULL);
     sigaction(SIGABRT, &s, NULL);
+    (void)backtrace(failed_in, 1); /* its first call allocates */
     for (int k = 0; k < KINDS; k++) {
         size_t n = strlen(names[k]);
         if (strncmp(wanted, names[k], n) == 0 && wanted[n] == ':')
