@@ -2,7 +2,7 @@
  * Reads and checks the REGTRACE_ variables according to the table of options. */
 #include "base/options.h"
 
-#include "base/distance.h"
+#include "base/names/distance.h"
 #include "base/format/value_protocol.h"
 
 #include <errno.h>

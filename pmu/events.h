@@ -3,7 +3,7 @@
 #ifndef REGTRACE_PMU_EVENTS_H
 #define REGTRACE_PMU_EVENTS_H
 
-#include "base/nearest.h"
+#include "base/names/nearest.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 #ifndef REGTRACE_TOOLS_TOOLS_H
 #define REGTRACE_TOOLS_TOOLS_H
 
-#include "base/distance.h"
+#include "base/names/distance.h"
 #include "base/error.h"
 #include "base/options.h"
 

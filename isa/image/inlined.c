@@ -4,7 +4,7 @@
 #include "isa/image/image.h"
 
 #include "base/identity.h"
-#include "base/name.h"
+#include "base/names/name.h"
 #include "base/toolkit/debug_file.h"
 
 #include <dwarf.h>

@@ -2,8 +2,8 @@
  * Matches the names of functions against the names that users give. */
 #include "isa/image/image.h"
 
-#include "base/name.h"
-#include "base/nearest.h"
+#include "base/names/name.h"
+#include "base/names/nearest.h"
 
 #include <ctype.h>
 #include <stdio.h>

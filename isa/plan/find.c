@@ -3,7 +3,7 @@
  * instructions. */
 #include "isa/plan/site.h"
 
-#include "base/nearest.h"
+#include "base/names/nearest.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
  * Finds a value profiling plug-in by name, loads it and queries it. Everything but the search runs
  * in the child (vp_apart.c). */
 #include "base/identity.h"
-#include "base/nearest.h"
+#include "base/names/nearest.h"
 #include "base/sys.h"
 #include "isa/values/vp.h"
 

@@ -16,7 +16,7 @@ public='controller/controller.h pmu/pmu.h isa/isa.h mpi/mpi.h writer/writer.h sh
 # include the folders that it lies in, except in isa/, and a folder the models below it. The rooms
 # of preload/ are parts of one library that interrupt each other: many arrows, but no others than
 # these.
-rooms='base:base/format
+rooms='base:base/format base:base/names
 controller:controller/automaton controller/automaton:controller/language
 controller/regions:controller/language controller/check:controller/language
 isa/decode:isa/image isa/flow:isa/decode isa/plan:isa isa/plan:isa/image isa/plan:isa/decode isa/values:isa/decode

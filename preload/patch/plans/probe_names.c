@@ -4,7 +4,7 @@
 #include "preload/patch/plans/probe_plans.h"
 
 #include "base/identity.h"
-#include "base/name.h"
+#include "base/names/name.h"
 #include "base/toolkit/map.h"
 
 #include <limits.h>

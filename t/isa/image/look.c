@@ -3,7 +3,7 @@
 #include "isa/decode/code_map.h"
 #include "isa/image/image.h"
 
-#include "base/nearest.h"
+#include "base/names/nearest.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the names that are most similar to a misspelt one. */
-#include "base/nearest.h"
+#include "base/names/nearest.h"
 
-#include "base/distance.h"
+#include "base/names/distance.h"
 
 #include <ctype.h>
 #include <stdbool.h>

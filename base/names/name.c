@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the word of a function's name that its symbols contain. */
-#include "base/name.h"
+#include "base/names/name.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Computes the edit distance of two texts, by dynamic programming with one row. */
-#include "base/distance.h"
+#include "base/names/distance.h"
 
 #include <stddef.h>
 #include <string.h>
