@@ -30,7 +30,8 @@ extern char **environ;
 
 /* Limits that may be too low for a writer. If no writer could be started, the message names those
  * below `enough`. A writer gets at most `most`: without memory HDF5 may call itself without end,
- * and an unlimited stack then takes all memory of the node. */
+ * and an unlimited stack then takes all memory of the node. A quarter of the stack's limit bounds
+ * arguments and environment, which have 6 MiB at most (execve(2)). */
 static const struct {
     int resource;
     uint64_t enough, most, unit;
@@ -39,7 +40,7 @@ static const struct {
     {RLIMIT_NOFILE, 32, RLIM64_INFINITY, 1, "open files (ulimit -n) "},
     {RLIMIT_AS, 256u << 20, RLIM64_INFINITY, 1024, "address space in KiB (ulimit -v) "},
     {RLIMIT_DATA, 64u << 20, RLIM64_INFINITY, 1024, "data in KiB (ulimit -d) "},
-    {RLIMIT_STACK, 512u << 10, 8u << 20, 1024, "stack in KiB (ulimit -s) "},
+    {RLIMIT_STACK, 512u << 10, 24u << 20, 1024, "stack in KiB (ulimit -s) "},
 };
 
 struct writer_launch {
@@ -66,7 +67,8 @@ static long name_stream(const char *path, int fd)
     return rc != 0 ? rc : raw(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_NOFOLLOW, 0);
 }
 
-/* Sets the soft limits for the writer alone to the hard ones: they were set for the program. */
+/* Raises the writer's soft limits to the hard ones, or to `most`: they were set for the program. An
+ * unlimited stack is lowered to `most`. */
 static void lift_limits(void)
 {
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {

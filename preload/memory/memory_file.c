@@ -30,7 +30,8 @@
 struct memory_file {
     uint8_t *at; /* the buffer: PIECE bytes, then GUARD; the head is before it */
     uint64_t *pointer, suspended;
-    uint64_t flushed;          /* bytes of the log that are in the file */
+    uint64_t flushed;          /* bytes of the log that are in the file, and not in the buffer */
+    uint64_t filed;            /* bytes of the log up to the file's end */
     uint64_t reserved;         /* bytes of the log whose blocks are allocated */
     uint64_t segment;          /* offset in the log of the open segment */
     uint64_t cut;              /* bytes of the segment that ended for lack of room */
@@ -228,7 +229,7 @@ static bool make(struct memory_file *f, uint32_t level)
             break;
         close_fd(there);
     }
-    f->flushed = f->used = 0;
+    f->flushed = f->filed = f->reserved = f->used = 0;
     if (n <= 0 || n >= (int)sizeof f->path)
         return false;
     struct writing w = begin_writing(f->path, O_RDWR | O_CREAT | O_TRUNC);
@@ -236,7 +237,6 @@ static bool make(struct memory_file *f, uint32_t level)
     end_writing(&w);
     *f->pointer = (uint64_t)(uintptr_t)f->at;
     f->wrapped = false;
-    f->reserved = 0;
     f->reserves = true;
     return good && put_head(f, level);
 }
@@ -303,35 +303,35 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Allocates the file's blocks up to `end` and some more. A file system that allocates block by
- * block while it writes (ext4) needs twice the time. At most as much as the file already has, so
- * that short recordings take no more room than they need. */
+/* Allocates the file's blocks up to `end` and some more, at most as much as the file has: ext4,
+ * which allocates block by block while it writes, takes twice the time. */
 static void reserve(struct memory_file *f, int fd, uint64_t end)
 {
-    if (!f->reserves || end <= f->reserved)
+    uint64_t more = end < RESERVE ? end : RESERVE, most = process.options.number[OPT_max_size];
+    if (!f->reserves || end <= f->reserved || (most != 0 && end + more > most))
         return;
-    uint64_t more = end < RESERVE ? end : RESERVE;
     f->reserves = sys_call6(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, (long)(MEMORY_LOG + f->flushed),
                             (long)(end - f->flushed + more), 0, 0) == 0;
-    f->reserved = end + more;
+    f->reserved = end + more; /* also if only some blocks were free: release() frees these */
 }
 
-/* Gives back the blocks after the end of the log. */
+/* Gives back the blocks after the file's end. */
 static void release(struct memory_file *f)
 {
-    if (f->reserved <= f->flushed)
+    if (f->reserved <= f->filed)
         return;
     struct writing w = begin_writing(f->path, O_RDWR);
     if (w.fd >= 0)
-        (void)sys_call6(SYS_ftruncate, w.fd, (long)(MEMORY_LOG + f->flushed), 0, 0, 0, 0);
+        (void)sys_call6(SYS_ftruncate, w.fd, (long)(MEMORY_LOG + f->filed), 0, 0, 0, 0);
     end_writing(&w);
     f->reserved = 0;
 }
 
-/* Appends the first bytes of the buffer to the file and keeps the next ones, which are in use or
- * which a group of stores is still writing. If the process is killed in the meantime, the recording
+/* Appends the first bytes of the buffer to the file. The last `rest` of them stay in the buffer,
+ * too, so that the next write begins at a page's border, which is faster. Bytes that a group of
+ * stores is still writing stay there alone. If the process is killed in the meantime, the recording
  * holds the bytes once. */
-static bool flush(struct memory_file *f, size_t bytes, size_t keep)
+static bool flush(struct memory_file *f, size_t bytes, size_t rest)
 {
     struct memory_head *h = head_of(f);
     struct writing w = begin_writing(f->path, O_RDWR);
@@ -341,11 +341,12 @@ static bool flush(struct memory_file *f, size_t bytes, size_t keep)
     end_writing(&w);
     if (!good)
         return false;
-    f->flushed += bytes;
-    atomic_store_explicit(&h->tail, f->flushed | MEMORY_MOVED, memory_order_release);
-    size_t rest = smaller(PIECE - bytes, keep);
-    memmove(f->at, f->at + bytes, rest);
-    memset(f->at + rest, 0, PIECE - rest);
+    atomic_store_explicit(&h->tail, (f->flushed + bytes) | MEMORY_MOVED, memory_order_release);
+    f->filed = f->filed > f->flushed + bytes ? f->filed : f->flushed + bytes;
+    f->flushed += bytes - rest;
+    size_t kept = smaller(PIECE - (bytes - rest), rest + (f->open ? 2 * GROUP : 0));
+    memmove(f->at, f->at + bytes - rest, kept);
+    memset(f->at + kept, 0, PIECE - kept);
     f->used = 0;
     atomic_store_explicit(&h->tail, f->flushed, memory_order_release);
     return true;
@@ -431,7 +432,7 @@ uint64_t memory_file_end(struct memory_file *f, enum memory_end how, uint64_t at
         atomic_store_explicit(&head_of(f)->tail, at, memory_order_release);
     }
     size_t end = (size_t)(at - f->flushed), dropped = smaller(written(f) + GROUP, PIECE);
-    if (end == PIECE && whole && flush(f, end, 2 * GROUP))
+    if (end == PIECE && whole && flush(f, end, 0))
         end = dropped = 0;
     if (dropped > end)
         memset(f->at + end, 0, dropped - end); /* TOKEN_END is 0 */
@@ -467,9 +468,8 @@ uintptr_t memory_file_more(struct memory_file *f, uintptr_t pointer)
         return start + f->used;
     }
     bool full = is_full(f, bytes);
-    size_t rest =
-        (size_t)((f->flushed + bytes) % MEMORY_PAGE); /* whole pages are faster to write */
-    if (!full && flush(f, bytes - rest, rest + 2 * GROUP))
+    size_t rest = (size_t)((f->flushed + bytes) % MEMORY_PAGE);
+    if (!full && flush(f, bytes, rest))
         return start + rest;
     f->cut = memory_file_end(f, MEMORY_NO_ROOM, f->flushed + bytes, false);
     (void)(full ? fail_full(f) : fail(f));

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define FIELD(type, member, kind)                                                                  \
@@ -389,14 +390,20 @@ int schema_get_number(hid_t object, const char *name, hid_t type, void *value)
     return bad < 0 ? -1 : 0;
 }
 
+/* Without memory at its start, the library calls itself without end. */
+static bool has_room(void)
+{
+    enum { ENOUGH = 4 << 20 };
+    void *room = mmap(NULL, ENOUGH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && munmap(room, ENOUGH) == 0;
+}
+
 int schema_start_hdf5(struct rt_error *e)
 {
-    static bool failed;
-    /* Without memory at its start, the library calls itself without end. */
-    enum { ENOUGH = 4 << 20 };
-    void *room = failed ? NULL : malloc(ENOUGH);
-    failed = room == NULL;
-    free(room);
+    static bool started, failed;
+    if (!started)
+        failed = !has_room();
+    started = true;
     (void)setenv("HDF5_USE_FILE_LOCKING", "BEST_EFFORT", 0);
     /* regtrace closes every file. HDF5 must not try again at exit to write what could not be
      * written. */

@@ -17,14 +17,20 @@ void copier_refuse(struct copier *c, const char *reason)
 
 /* --- recording -------------------------------------------------------------------------------- */
 
+/* rax, rcx, rdx, rsi, rdi, r8 to r11 (psABI 3.2.1) */
+enum { CHANGED_BY_CALLS = 0x0fc7 };
+
 unsigned copier_take_register(const struct copier *c, uint16_t live, uint16_t busy, bool *spill)
 {
     uint16_t free = (uint16_t)(c->live.written & ~live & ~busy & ~(1u << RSP));
     *spill = free == 0;
-    /* Best is one that the function does not touch: no instruction of its waits for the value that
-     * is loaded again. */
+    /* A register that calls preserve is the last choice: unwinders that start here, as a
+     * cancellation does, find the callers' frames by it. One that the function does not touch is
+     * the best: none of its instructions waits for the value that is loaded again. */
     if (free == 0)
-        free = (uint16_t)(~c->live.touched & ~busy & ~(1u << RSP));
+        free = (uint16_t)(~c->live.touched & ~busy & CHANGED_BY_CALLS);
+    if (free == 0)
+        free = (uint16_t)(~busy & CHANGED_BY_CALLS);
     if (free == 0)
         free = (uint16_t)(~busy & ~(1u << RSP));
     return (unsigned)__builtin_ctz(free);

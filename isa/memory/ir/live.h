@@ -17,7 +17,8 @@ struct live {
      * to preserve, whatever the ABI says: compilers look into the functions that they call (gcc's
      * -fipa-ra). */
     uint16_t written;
-    uint16_t touched; /* registers that its instructions name, other than as arguments of calls */
+    /* Registers that its instructions name, calls apart. All if one cannot be decoded. */
+    uint16_t touched;
 };
 
 /* All registers are live where code is called or jumped to. A call kills none: those that are live
