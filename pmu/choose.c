@@ -47,7 +47,7 @@ static int choose_auto(bool needed, const struct pmu_backend **backend, struct r
         size_t n = strlen(err->text);
         (void)snprintf(err->text + n, sizeof err->text - n,
                        "; REGTRACE_PMU=step (option -pmu step) counts without one, exactly, by "
-                       "single steps that make the program some 10,000 times slower");
+                       "single steps that make the program some 50,000 times slower");
     }
     return rc;
 }
