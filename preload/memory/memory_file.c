@@ -328,8 +328,8 @@ static void release(struct memory_file *f)
 }
 
 /* Appends the first bytes of the buffer to the file. The last `rest` of them stay in the buffer,
- * too, so that the next write begins at a page's border, which is faster. Bytes that a group of
- * stores is still writing stay there alone. If the process is killed in the meantime, the recording
+ * too, so that the next write begins at a page's border, which is faster. What a group of stores is
+ * still writing stays in the buffer alone. If the process is killed in the meantime, the recording
  * holds the bytes once. */
 static bool flush(struct memory_file *f, size_t bytes, size_t rest)
 {
