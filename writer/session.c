@@ -450,11 +450,13 @@ static int start(struct writer_session *s, int stream_fd, const char *dir, struc
         rc = vacant_register(&s->claim, s->facts.job, e);
     else
         rt_error_set(e, "no memory");
-    if (rc == 0) /* from here on recover finds the stream, whichever process is killed */
-        atomic_store(&h->writer_state, WRITER_READY);
-    log_chain_warnings(s);
     control_open(&s->control, dir, &s->claim, h->pid, s->facts.signal_number);
     start_watcher(s);
+    /* From here on recover finds the stream, whichever process is killed. The watcher beats: a
+     * writer that is ready and silent is given up. */
+    if (rc == 0)
+        atomic_store(&h->writer_state, WRITER_READY);
+    log_chain_warnings(s);
     s->last_tail_ns = clock_monotonic_ns();
     return rc;
 }
