@@ -2,8 +2,8 @@
  * Reads and checks the REGTRACE_ variables according to the table of options. */
 #include "base/options.h"
 
-#include "base/names/distance.h"
 #include "base/format/value_protocol.h"
+#include "base/names/distance.h"
 
 #include <errno.h>
 #include <regex.h>

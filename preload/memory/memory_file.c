@@ -307,11 +307,11 @@ static size_t smaller(size_t a, size_t b)
  * which allocates block by block while it writes, takes twice the time. */
 static void reserve(struct memory_file *f, int fd, uint64_t end)
 {
-    uint64_t more = end < RESERVE ? end : RESERVE, most = process.options.number[OPT_max_size];
-    if (!f->reserves || end <= f->reserved || (most != 0 && end + more > most))
+    uint64_t more = end < RESERVE ? end : RESERVE, bytes = end + more - f->flushed;
+    if (!f->reserves || end <= f->reserved || is_full(f, bytes))
         return;
     f->reserves = sys_call6(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, (long)(MEMORY_LOG + f->flushed),
-                            (long)(end - f->flushed + more), 0, 0) == 0;
+                            (long)bytes, 0, 0) == 0;
     f->reserved = end + more; /* also if only some blocks were free: release() frees these */
 }
 

@@ -398,21 +398,24 @@ static bool has_room(void)
     return room != MAP_FAILED && munmap(room, ENOUGH) == 0;
 }
 
-int schema_start_hdf5(struct rt_error *e)
+static bool start_quietly(void)
 {
-    static bool started, failed;
-    if (!started)
-        failed = !has_room();
-    started = true;
     (void)setenv("HDF5_USE_FILE_LOCKING", "BEST_EFFORT", 0);
     /* regtrace closes every file. HDF5 must not try again at exit to write what could not be
      * written. */
     (void)H5dont_atexit();
     errno = 0;
-    failed = failed || H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0 || errno == ENOMEM;
-    if (failed)
+    return has_room() && H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0 && errno != ENOMEM;
+}
+
+int schema_start_hdf5(struct rt_error *e)
+{
+    static enum { NOT_STARTED, STARTED, FAILED } state;
+    if (state == NOT_STARTED)
+        state = start_quietly() ? STARTED : FAILED;
+    if (state == FAILED)
         rt_error_set(e, "no memory to start the HDF5 library");
-    return failed ? -ENOMEM : 0;
+    return state == FAILED ? -ENOMEM : 0;
 }
 
 hid_t schema_file_access(void)

@@ -17,9 +17,6 @@ void copier_refuse(struct copier *c, const char *reason)
 
 /* --- recording -------------------------------------------------------------------------------- */
 
-/* rax, rcx, rdx, rsi, rdi, r8 to r11 (psABI 3.2.1) */
-enum { CHANGED_BY_CALLS = 0x0fc7 };
-
 unsigned copier_take_register(const struct copier *c, uint16_t live, uint16_t busy, bool *spill)
 {
     uint16_t free = (uint16_t)(c->live.written & ~live & ~busy & ~(1u << RSP));

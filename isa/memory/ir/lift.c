@@ -301,17 +301,17 @@ static void leave(const struct one *x)
     lift_put(x, RBP, word);
 }
 
-/* Called functions need not preserve these registers (psABI 3.2.1). */
 static void call(const struct one *x)
 {
-    static const uint8_t changed[] = {RAX, RCX, RDX, RSI, RDI, 8, 9, 10, 11, SKEL_FLAGS};
     if (x->i->form.flow == FLOW_CALL && x->i->target == x->i->next) { /* to get its own address */
         stack(x, -8);
         return;
     }
     slots_call(x);
-    for (unsigned n = 0; n < sizeof changed; n++)
-        lift_put_unknown(x, changed[n]);
+    for (unsigned r = 0; r < SKEL_FLAGS; r++)
+        if ((CHANGED_BY_CALLS >> r & 1) != 0)
+            lift_put_unknown(x, r);
+    lift_put_unknown(x, SKEL_FLAGS);
 }
 
 /* --- decisions -------------------------------------------------------------------------------- */

@@ -18,6 +18,8 @@ struct one {
 };
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
+/* Registers that a called function need not preserve, a bit for each (psABI 3.2.1). */
+enum { CHANGED_BY_CALLS = 1 << RAX | 1 << RCX | 1 << RDX | 1 << RSI | 1 << RDI | 0xf << 8 };
 
 /* Returns the number of a general register; -1: it is another register. */
 int lift_register(ZydisRegister r);

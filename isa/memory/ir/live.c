@@ -7,8 +7,8 @@
 
 enum {
     ALL = 0xffff,
-    /* rax, rdx, and the registers that a function preserves (psABI 3.2.1) */
-    AT_RETURN = 1 << RAX | 1 << RDX | 1 << RBX | 1 << RSP | 1 << RBP | 0xf000,
+    /* what a function returns, and the registers that it preserves */
+    AT_RETURN = 1 << RAX | 1 << RDX | (ALL & ~CHANGED_BY_CALLS),
     AT_SYSTEM_CALL = 1 << RAX | 1 << RDI | 1 << RSI | 1 << RDX | 1 << 10 | 1 << 8 | 1 << 9,
 };
 

@@ -3,12 +3,11 @@
 # Threads that are cancelled asynchronously within a copy of a function whose registers are all in
 # use: the unwinder starts between any two instructions of the copy, and finds the callers' frames.
 . "$(dirname "$0")/../../lib.sh"
-here=$(cd "$(dirname "$0")" && pwd)
 cd "$T" || exit 99
 needs memory
 for saves in '' -DSAVES; do
     gcc -O2 -fexceptions -w $saves -o cancelled "$here/programs/memory_cancelled.c" -pthread || exit 99
-    rm -rf run
+    remove_run run
     run 60 env REGTRACE_DIR="$T/run" REGTRACE_MEMORY='^walk$' REGTRACE_CONTROL='start:enter_func:open_window:bcast,stop:enter_func:close_window:bcast,repeat' LD_PRELOAD="$LIBREGTRACE" ./cancelled 40
     is "$status $out" "0 40" "${saves:-plain}: each cleanup handler has its argument"
     "$REGTRACE" skel replay -format count run >counted 2>&1
