@@ -150,23 +150,11 @@ static void write_all(const struct probe_sites *all, int group, bool rest)
         write_group(&all->groups[PROBE_OF_BOTH], rest);
 }
 
-void probes_thread_made(void)
-{
-    if (code_is_patched)
-        probe_thread_made();
-}
-
-void probes_thread_never_came(void)
-{
-    if (code_is_patched)
-        probe_thread_never_came();
-}
-
 void probes_thread_begins(void)
 {
+    probe_thread_begins();
     if (!code_is_patched)
         return;
-    probe_thread_comes();
     is_unknown = true;
     atomic_fetch_add(&unknown_count, 1);
 }
@@ -181,8 +169,7 @@ void probes_thread_known(void)
 void probes_thread_gone(void)
 {
     const struct stream_header *h = recorder_stream.header;
-    if (code_is_patched)
-        probe_thread_goes();
+    probe_thread_ends();
     if (!is_unknown)
         return;
     probes_thread_known();
@@ -325,6 +312,7 @@ void probes_window_closed(struct recorder_thread *t, struct preload_thread *pt)
 void probe_rest_forked(void)
 {
     atomic_store(&open_windows, 0); /* the child opens them again */
+    probe_text_forked();
     probe_threads_forked();
     probe_lock_free(&changing);
     /* A thread that is not here was writing: all is written again when probes wake. */

@@ -54,16 +54,19 @@ RT_MUST_CHECK bool probe_text_close(void);
 bool probe_write_text(uintptr_t at, const uint8_t *bytes, size_t n);
 /* Writes to our own code. Returns false if that failed. */
 bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n);
+/* In the child of fork. */
+void probe_text_forked(void);
+
+/* --- threads that block SIGTRAP: probe_threads.c ---------------------------------------------- */
+
 /* Returns true if no thread is known to block SIGTRAP in code of the program. Such a thread would
  * die at the int3 that stands in a site while its jump is being written. May take 2 ms, and 2 s if
  * new threads do not get a processor. */
 bool probe_may_poke(void);
-/* Count the program's threads for probe_may_poke(): one is about to be made, could not be made,
- * begins, ends; this is the child of fork. */
-void probe_thread_made(void);
-void probe_thread_never_came(void);
-void probe_thread_comes(void);
-void probe_thread_goes(void);
+/* Count the program's threads for probe_may_poke(): one begins, one ends, this is the child of
+ * fork. probes.h has the functions for threads that do not run yet. */
+void probe_thread_begins(void);
+void probe_thread_ends(void);
 void probe_threads_forked(void);
 
 /* --- patching while other threads run: probe_poke.c ------------------------------------------- */
