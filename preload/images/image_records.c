@@ -19,7 +19,7 @@
 
 /* Written in the constructor and after each dlopen(). Signal handlers read it, so image_count is
  * stored last. */
-static struct image {
+static struct noted_image {
     uintptr_t base;
     char build_id[IMAGE_ID_TEXT];
     char path[IMAGE_PATH];

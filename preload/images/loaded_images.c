@@ -120,9 +120,9 @@ void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT])
     }
 }
 
-static struct image_dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
+static struct loaded_dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
 {
-    struct image_dynamic out = {0};
+    struct loaded_dynamic out = {0};
     for (; d->d_tag != DT_NULL; d++) {
         /* The dynamic linker has already added the bias to most addresses. */
         uintptr_t at = d->d_un.d_ptr + (d->d_un.d_ptr < bias ? bias : 0);
@@ -145,7 +145,7 @@ static struct image_dynamic read_dynamic(const ElfW(Dyn) * d, uintptr_t bias)
  * the exported ones, and DT_GNU_HASH holds the index of the first exported symbol. An image without
  * exported symbols has an empty hash with the index 1, so this takes the imported symbols from its
  * relocations. */
-static size_t imported_end(const struct image_dynamic *d)
+static size_t imported_end(const struct loaded_dynamic *d)
 {
     size_t end = 0;
     if (d->hash != NULL)
@@ -165,7 +165,7 @@ static size_t imported_end(const struct image_dynamic *d)
 }
 
 /* Does the image import a symbol whose name begins with these n bytes? */
-static bool imports(const struct image_dynamic *d, const char *name, size_t n)
+static bool imports(const struct loaded_dynamic *d, const char *name, size_t n)
 {
     if (d->symbols == NULL || d->strings == NULL)
         return false;
@@ -176,7 +176,7 @@ static bool imports(const struct image_dynamic *d, const char *name, size_t n)
     return false;
 }
 
-bool image_read_dynamic(const struct dl_phdr_info *info, struct image_dynamic *out)
+bool image_read_dynamic(const struct dl_phdr_info *info, struct loaded_dynamic *out)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -190,7 +190,7 @@ bool image_read_dynamic(const struct dl_phdr_info *info, struct image_dynamic *o
 }
 
 /* DT_GNU_HASH has a chain for each bucket that has symbols; an odd hash ends it. */
-size_t image_symbols_end(const struct image_dynamic *d)
+size_t image_symbols_end(const struct loaded_dynamic *d)
 {
     if (d->hash != NULL)
         return d->hash[1];
@@ -211,13 +211,13 @@ size_t image_symbols_end(const struct image_dynamic *d)
 bool image_is_instrumented(const struct dl_phdr_info *info)
 {
     static const char name[] = "__cyg_profile_func_enter";
-    struct image_dynamic d;
+    struct loaded_dynamic d;
     return image_read_dynamic(info, &d) && imports(&d, name, sizeof name);
 }
 
 bool image_has_named_calls(const struct dl_phdr_info *info)
 {
     static const char name[] = "regtrace_";
-    struct image_dynamic d;
+    struct loaded_dynamic d;
     return image_read_dynamic(info, &d) && imports(&d, name, sizeof name - 1);
 }

@@ -37,7 +37,7 @@ bool image_code(const struct loaded_image *m, int *next, uintptr_t *from, uintpt
 void image_build_id(const struct dl_phdr_info *info, char out[IMAGE_ID_TEXT]);
 
 /* Entries of an image's dynamic table, as addresses in this process. 0 or NULL if one is absent. */
-struct image_dynamic {
+struct loaded_dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
     const uint32_t *hash, *gnu_hash;
@@ -46,10 +46,10 @@ struct image_dynamic {
 };
 
 /* Reads the dynamic table of an image. Returns false if it has none. */
-bool image_read_dynamic(const struct dl_phdr_info *info, struct image_dynamic *out);
+bool image_read_dynamic(const struct dl_phdr_info *info, struct loaded_dynamic *out);
 
 /* Returns an index that is larger than that of every symbol, exported ones too; 0: unknown. */
-size_t image_symbols_end(const struct image_dynamic *d);
+size_t image_symbols_end(const struct loaded_dynamic *d);
 
 /* Was the image compiled with -finstrument-functions? Then its functions report their entries. */
 bool image_is_instrumented(const struct dl_phdr_info *info);

@@ -24,7 +24,7 @@ enum { SLOT = R_X86_64_GLOB_DAT, CALL = R_X86_64_JUMP_SLOT, WORD = R_X86_64_64 }
 
 /* Our image, with the table of its symbols. */
 struct own_image {
-    struct image_dynamic d;
+    struct loaded_dynamic d;
     uintptr_t bias;
     size_t end;
     int protection; /* of the table's pages */
@@ -81,7 +81,7 @@ static void unbind(const struct loaded_image *m, uintptr_t at)
 static bool unbind_weak(const struct loaded_image *m, void *context)
 {
     const struct own_image *own = context;
-    struct image_dynamic d;
+    struct loaded_dynamic d;
     if (m->bias == own->bias || !image_read_dynamic(m->info, &d))
         return false;
     for (unsigned k = 0; k < 2; k++)

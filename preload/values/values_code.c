@@ -106,7 +106,7 @@ static void publish(struct values_code *c)
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-static struct block {
+static struct code_block {
     uint8_t *from;
     size_t used;
 } blocks[BLOCKS_MAX];
@@ -136,7 +136,7 @@ static uint8_t *take_thunk(uint64_t target)
         uint8_t *p = block_count < BLOCKS_MAX ? map_block(target) : NULL;
         if (p == NULL)
             return NULL;
-        blocks[block_count] = (struct block){.from = p};
+        blocks[block_count] = (struct code_block){.from = p};
         n = ++block_count;
     }
     uint8_t *thunk = blocks[n - 1].from + blocks[n - 1].used;

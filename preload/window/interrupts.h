@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Interrupts of the program's threads: by edges of other threads (interrupts.c), by requests of
- * `regtrace ctl` (requests.c) and by timers (timers.c). */
+ * `regtrace ctl` (control_requests.c) and by timers (timers.c). */
 #ifndef REGTRACE_PRELOAD_WINDOW_INTERRUPTS_H
 #define REGTRACE_PRELOAD_WINDOW_INTERRUPTS_H
 
@@ -32,7 +32,7 @@ void process_interrupted(siginfo_t *info, void *context);
 /* Makes every other thread of the process look at the automaton again. */
 void interrupt_other_threads(void *context);
 
-/* --- requests.c ------------------------------------------------------------------------------- */
+/* --- control_requests.c ----------------------------------------------------------------------- */
 
 /* Collects the interactive alarms, which `regtrace ctl` fires. */
 void requests_prepare(const struct ctl_config *config);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Triggers, which make alarms fire: triggers.c, regions.c, instrumented_functions.c, after_hit.c.
- * The trigger_ functions are async-signal-safe; any thread may call them at any time. */
+ * Triggers, which make alarms fire: triggers.c, named_regions.c, instrumented_functions.c,
+ * after_hit.c. The trigger_ functions are async-signal-safe. Any thread may call them at any
+ * time. */
 #ifndef REGTRACE_PRELOAD_WINDOW_TRIGGERS_H
 #define REGTRACE_PRELOAD_WINDOW_TRIGGERS_H
 
@@ -45,7 +46,7 @@ void triggers_count_armed(const struct preload_thread *pt);
 /* Call it after every hit. Ends the program if REGTRACE_EXIT_ON_STOP asks for that. */
 void triggers_after_hit(struct preload_thread *pt);
 
-/* --- regions.c -------------------------------------------------------------------------------- */
+/* --- named_regions.c -------------------------------------------------------------------------- */
 
 /* Can we read a text that the program passed to us? Asks the kernel once for each page and thread,
  * so that a wrong pointer leads to a line in the log and not to a fault in our code. Does not

@@ -9,7 +9,7 @@
 
 static const struct output_kind kind = {.option = "output"};
 
-static bool name_file(const struct replay_command *command, const struct rt_run *run,
+static bool name_file(const struct conversion *command, const struct rt_run *run,
                       char path[PATH_MAX])
 {
     int n = command->out != NULL ? snprintf(path, PATH_MAX, "%s", command->out)
@@ -21,7 +21,7 @@ static bool name_file(const struct replay_command *command, const struct rt_run 
 
 /* Rebuilds regtrace.h5, so that it links to channels.h5. This too is written under a temporary
  * name, which no signal may leave behind. */
-static int link_file(const struct replay_command *command, const struct rt_run *run)
+static int link_file(const struct conversion *command, const struct rt_run *run)
 {
     struct rt_error e = {{0}};
     if (command->out != NULL)
@@ -36,7 +36,7 @@ static int link_file(const struct replay_command *command, const struct rt_run *
     return TOOL_FAILURE;
 }
 
-static int write_channels(const struct replay_command *command, const struct rt_run *run,
+static int write_channels(const struct conversion *command, const struct rt_run *run,
                           struct event_replay *r, const char *path)
 {
     struct h5_found found;
@@ -68,13 +68,13 @@ static int write_channels(const struct replay_command *command, const struct rt_
 static int emulate_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_emulate, .count = argc, .words = argv, .next = 1};
-    static struct replay_command command;
+    static struct conversion command;
     static char path[PATH_MAX];
     struct rt_run *run;
     struct event_replay *replay;
     int code;
     parts_enter();
-    command = (struct replay_command){.command = "emulate", .wait = 10};
+    command = (struct conversion){.command = "emulate", .wait = 10};
     if (!arguments_one_folder(&a, replay_take_option, &command, "DIR", &command.path, &code))
         return parts_end(code);
     code = replay_begin(&command, command.out, "/channels.h5", &run, &replay);

@@ -19,7 +19,7 @@ static void print_skipped(void *command, const char *file, const char *why)
     tool_warning(command, "%s is left out: %s", file, why);
 }
 
-static bool take_policy(struct replay_command *command, const char *value)
+static bool take_policy(struct conversion *command, const char *value)
 {
     static const char *const names[] = {"strict", "lint", "salvage"};
     for (unsigned i = 0; i < 3; i++)
@@ -31,7 +31,7 @@ static bool take_policy(struct replay_command *command, const char *value)
     return false;
 }
 
-static bool take_cpu(struct replay_command *command, const char *value)
+static bool take_cpu(struct conversion *command, const char *value)
 {
     command->options.observed = strcmp(value, "observed") == 0;
     if (command->options.observed || strcmp(value, "bound") == 0)
@@ -42,7 +42,7 @@ static bool take_cpu(struct replay_command *command, const char *value)
 
 int replay_take_option(void *options, const struct arguments *a)
 {
-    struct replay_command *command = options;
+    struct conversion *command = options;
     struct rt_error e = {{0}};
     const char *name = a->option->name;
     bool good = true;
@@ -76,7 +76,7 @@ int replay_take_option(void *options, const struct arguments *a)
     return good ? TOOL_OK : TOOL_USAGE;
 }
 
-int replay_begin(const struct replay_command *command, const char *out, const char *ending,
+int replay_begin(const struct conversion *command, const char *out, const char *ending,
                  struct rt_run **run, struct event_replay **replay)
 {
     static char name[PATH_MAX];

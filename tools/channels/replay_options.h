@@ -5,7 +5,7 @@
 
 #include "tools/channels/event_replay.h"
 
-struct replay_command {
+struct conversion {
     const char *command; /* name of the command */
     const char *path, *out;
     struct replay_options options;
@@ -21,7 +21,7 @@ int replay_take_option(void *options, const struct arguments *a);
 /* Opens the run and its replay. Several processes that convert one run meet under the name `out`,
  * or if that is NULL, the run's name with `ending` (tools/streams/joint_processes.h). Returns
  * TOOL_OK, or prints a message and returns the command's exit code. */
-int replay_begin(const struct replay_command *command, const char *out, const char *ending,
+int replay_begin(const struct conversion *command, const char *out, const char *ending,
                  struct rt_run **run, struct event_replay **replay);
 
 #endif

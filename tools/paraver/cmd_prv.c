@@ -22,7 +22,7 @@ static bool is_ours(const char *folder)
 
 static const struct output_kind kind = {.option = "output", .folder = true, .is_ours = is_ours};
 
-static int write_prv(const struct replay_command *command, struct event_replay *r, const char *out)
+static int write_prv(const struct conversion *command, struct event_replay *r, const char *out)
 {
     struct prv_found found;
     struct rt_error e = {{0}};
@@ -60,13 +60,13 @@ static int write_prv(const struct replay_command *command, struct event_replay *
 static int prv_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_prv, .count = argc, .words = argv, .next = 1};
-    static struct replay_command command;
+    static struct conversion command;
     static char out[PATH_MAX];
     struct rt_run *run;
     struct event_replay *replay;
     int code;
     parts_enter();
-    command = (struct replay_command){.command = "prv", .wait = 10};
+    command = (struct conversion){.command = "prv", .wait = 10};
     if (!arguments_one_folder(&a, replay_take_option, &command, "DIR", &command.path, &code))
         return parts_end(code);
     code = replay_begin(&command, command.out, "/prv", &run, &replay);

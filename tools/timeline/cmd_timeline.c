@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 struct timeline_command {
-    struct replay_command replay;
+    struct conversion replay;
     struct timeline_options options;
     const char *svg, *png;
 };

@@ -36,7 +36,7 @@ struct return_place {
 static struct return_place places[PLACES];
 static unsigned place_count;
 static _Atomic bool some_kept; /* a place is KEPT */
-static struct area {
+static struct stub_area {
     uint8_t *base;
     size_t used;
 } areas[AREAS];
@@ -180,7 +180,7 @@ static bool is_code(uintptr_t at)
 static uint8_t *room_near(uintptr_t at, size_t bytes)
 {
     for (unsigned i = 0; i < area_count; i++) {
-        struct area *a = &areas[i];
+        struct stub_area *a = &areas[i];
         uintptr_t base = (uintptr_t)a->base, away = base > at ? base - at : at - base;
         if (away < NEAR_REACH - AREA_BYTES && AREA_BYTES - a->used >= bytes) {
             a->used += bytes;
@@ -192,7 +192,7 @@ static uint8_t *room_near(uintptr_t at, size_t bytes)
     void *p = map_near(at, at, AREA_BYTES, PROT_READ | PROT_EXEC);
     if (p == NULL)
         return NULL;
-    areas[area_count] = (struct area){.base = p, .used = bytes};
+    areas[area_count] = (struct stub_area){.base = p, .used = bytes};
     atomic_fetch_add(&area_count, 1);
     return p;
 }

@@ -54,7 +54,7 @@ struct isa_site probe_plan_site(const struct isa_plan *p, size_t i)
 
 bool probe_may_jump;
 
-static struct area {
+static struct unsealed_area {
     void *at;
     size_t bytes;
 } * unsealed;
@@ -231,13 +231,13 @@ int probe_place(const struct probe_image *image, const struct isa_plan *plan,
         rt_error_set(e, "memory cannot be made executable here: %s", strerror(errno));
         return -errno;
     }
-    struct area *areas = realloc(unsealed, (unsealed_count + 1) * sizeof *areas);
+    struct unsealed_area *areas = realloc(unsealed, (unsealed_count + 1) * sizeof *areas);
     if (areas == NULL || !note_placed(code, bytes)) {
         rt_error_set(e, "no memory for %zu probes", n);
         return -ENOMEM;
     }
     unsealed = areas;
-    unsealed[unsealed_count++] = (struct area){code, bytes};
+    unsealed[unsealed_count++] = (struct unsealed_area){code, bytes};
     return 0;
 }
 
