@@ -55,8 +55,8 @@ struct recorder_thread {
     uint64_t sequence;               /* of the next chunk */
     uint32_t continued;              /* continuation slots in the current chunk */
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
-    /* Not 0 while the thread records a signal: it drops and counts events, and does not wait for
-     * the writer. */
+    /* Not 0 while the thread records a signal: it drops and counts events rather than wait for the
+     * writer. Control records wait. */
     uint32_t hurry;
     uint32_t in_toolkit; /* regtrace's code runs: wrappers do nothing but call the original */
     uint32_t counted;    /* RECORDER_COUNTED_*: calls take the slow path */
@@ -227,8 +227,9 @@ static inline void recorder_put(struct recorder_thread *t, uint32_t code_flags, 
 void recorder_make_room(struct recorder_thread *t);
 
 /* Records one record of 1 + n_more slots (1 to 8): the first slot as recorder_emit(), the others
- * from `more` (three words each: clock, a, b). All slots are in one chunk. For control records,
- * which are never dropped while the writer lives. Returns the clock of the record. */
+ * from `more` (three words each: clock, a, b). All slots are in one chunk. For control records, such as
+ * edges of windows: they wait for a chunk even where events are dropped. Returns the clock of the
+ * record. */
 uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                             const uint64_t *more, unsigned n_more);
 

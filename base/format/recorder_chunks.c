@@ -157,7 +157,7 @@ static struct chunk_header *get_chunk(struct recorder_thread *t, bool control, u
                                       uint64_t *waited)
 {
     struct chunk_header *c = take_free_chunk();
-    if (c != NULL || t->hurry != 0 || !may_wait(control))
+    if (c != NULL || (t->hurry != 0 && !control) || !may_wait(control))
         return c;
     uint64_t from = clock_ticks();
     c = wait_for_chunk(t, mask);

@@ -268,6 +268,52 @@ static void test_drop(void)
     stream_close(&s);
 }
 
+/* Lets the reader go on as soon as a thread waits for a chunk. */
+static void *let_reader_go_on(void *arg)
+{
+    struct stream *s = arg;
+    while (atomic_load(&s->header->producers_wait) == 0 && !atomic_load(&stop_reader))
+        usleep(100);
+    atomic_store(&pause_reader, false);
+    return NULL;
+}
+
+/* In a thread of its own: the main thread has ended in an earlier stream. */
+static void *test_hurry(void *arg)
+{
+    char path[64];
+    memset(seen, 0, sizeof seen);
+    atomic_store(&stop_reader, false);
+    atomic_store(&pause_reader, true);
+    struct stream s = make_stream(64u << 10, path);
+    s.header->writer_state = WRITER_READY;
+    struct recorder_thread *t = &recorder_self;
+    ok(recorder_thread_attach(t, false), "attached");
+    t->hurry = 1;
+    uint64_t recorded = 0;
+    while (t->row != NULL && atomic_load(&t->row->dropped) == 0)
+        (void)recorder_emit(t, EV_MARK_SET, recorded++, t->tid);
+    recorded--;
+    is_u64(t->row->waits, 0, "a thread that records a signal does not wait: it drops the event");
+    pthread_t r, other;
+    pthread_create(&r, NULL, reader, &s);
+    pthread_create(&other, NULL, let_reader_go_on, &s);
+    (void)recorder_emit_long(t, EV_MARK_SET, recorded++, t->tid, NULL, 0);
+    t->hurry = 0;
+    is_u64(t->row->waits, 1, "a control record waits");
+    recorder_thread_end(t);
+    atomic_store(&stop_reader, true);
+    pthread_join(r, NULL);
+    pthread_join(other, NULL);
+    struct seen *m = &seen[t->index];
+    is_u64(m->events, recorded, "and is recorded");
+    is_u64(m->wrong, 0, "in order");
+    is_u64(m->dropped, 1, "after the count of what was dropped");
+    recorder_stop();
+    stream_close(&s);
+    return arg;
+}
+
 int main(void)
 {
     clock_init(false);
@@ -283,5 +329,8 @@ int main(void)
     test_interrupted_thread();
 #endif
     test_drop();
+    pthread_t hurried;
+    pthread_create(&hurried, NULL, test_hurry, NULL);
+    pthread_join(hurried, NULL);
     return done_testing();
 }
