@@ -70,7 +70,8 @@ static void unknown_variable(void *ctx, const char *name, const char *nearest)
 {
     (void)ctx;
     char text[256];
-    (void)snprintf(text, sizeof text, "%s is no variable of ours; did you mean %s?", name, nearest);
+    (void)snprintf(text, sizeof text, "regtrace has no variable %s; did you mean %s?", name,
+                   nearest);
     if (!process_is_child())
         say("warning: ", text);
 }

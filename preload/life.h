@@ -57,9 +57,9 @@ bool process_is_child(void);
 
 /* --- finish.c --------------------------------------------------------------------------------- */
 
-/* Ends the recording normally: closes the windows, marks the stream and, with `wait`, waits for the
- * writer up to REGTRACE_EXIT_WAIT. reason: of EV_WINDOW_CLOSE. Idempotent. Called by the destructor
- * and at _exit() and quick_exit(). */
+/* Ends the recording normally: closes the calling thread's window, marks the stream and, with
+ * `wait`, waits for the writer up to REGTRACE_EXIT_WAIT. reason: of EV_WINDOW_CLOSE. Idempotent.
+ * Called by the destructor and at _exit() and quick_exit(). */
 void process_finish(unsigned reason, bool wait);
 
 /* Call it if the calling thread ends, and with the last thread its process, in a way that runs no

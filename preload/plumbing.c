@@ -126,9 +126,10 @@ void plumbing_note(const struct identity *id)
         (dir == wanted && !identity_folder_is_of(dir, id->job)) || !is_first(dir, id->program))
         return;
     log_set_folder(dir, id->rank, id->pid);
-    (void)snprintf(text, sizeof text,
-                   "%s was not traced, as the system's program of that name; what it starts is. "
-                   "REGTRACE_INCLUDE (option -include) names programs that are",
-                   id->executable);
+    (void)snprintf(
+        text, sizeof text,
+        "%s was not traced, because it is the system's program that starts others; these "
+        "are traced. REGTRACE_INCLUDE (option -include) names programs to trace",
+        id->executable);
     log_line(LOG_NOTE, text);
 }

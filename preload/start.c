@@ -76,7 +76,8 @@ static int make_stream(struct rt_error *e)
     enum { LEAST = 2 * 32768 };                  /* two chunks */
     uint64_t pool = process.options.number[OPT_buffer];
     if (pool < LEAST) {
-        log_line(LOG_NOTE, "REGTRACE_BUFFER is less than the 64 KiB that a stream needs: 64 KiB");
+        log_line(LOG_NOTE,
+                 "REGTRACE_BUFFER is less than the 64 KiB that a stream needs; 64 KiB are used");
         pool = LEAST;
     }
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {

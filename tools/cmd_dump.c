@@ -55,7 +55,7 @@ static int take_option(void *options, const struct arguments *a)
     } else if (strcmp(name, "thread") == 0) {
         o->has_thread = true;
         if (argument_number(a->value, 0, INT32_MAX, &o->thread) != 0) {
-            tool_error("dump", "-thread is \"%s\": the number of a thread is legal, from 0",
+            tool_error("dump", "-thread is \"%s\": give the number of a thread, 0 or more",
                        a->value);
             return TOOL_USAGE;
         }
@@ -362,7 +362,10 @@ static int dump_run(const struct dump_options *o, const struct rt_run *run)
                              : "cannot be read");
     addresses_free(&addresses);
     if (unread > 0 && code == TOOL_OK) {
-        tool_error("dump", "the times begin at another moment: %s", why.text);
+        tool_error("dump",
+                   "times count from a later moment than the run's first event, because a file "
+                   "cannot be read: %s",
+                   why.text);
         code = TOOL_FAILURE;
     } else if (!any && code == TOOL_OK) {
         tool_error("dump", "none of the ranks asked for (-rank) is in %s", o->path);
@@ -404,24 +407,25 @@ const struct command command_dump = {
     .name = "dump",
     .summary = "print every recorded event, one a line",
     .synopsis = "[--json] [--rank LIST] [--thread N] [--window N[-M]] [--code PATTERN] DIR",
-    .description = "DIR is the folder of a run, its regtrace.h5, or one rank file. Ranks come one "
-                   "after the other, the events "
-                   "of a rank in the order of time, threads merged. The first column is in seconds "
-                   "since the first thread of "
-                   "any rank began to be traced.\n\n"
-                   "--json objects have rank, pid, thread, window (null outside), ns (since the "
-                   "same moment), clock (raw ticks), "
-                   "code, name, label, cpu, cut, late, nested, fortran, and data: the payload by "
-                   "name, for example peer, tag, "
-                   "bytes and comm of an MPI call.\n\n"
-                   "A fired alarm (EV_FIRED) has its chain and pass (from 0) and, where the thread "
-                   "counted, the instruction counts requested and actual, and their difference, "
-                   "skid; bcast, late, precond, ignored, default_start and api are there where "
-                   "they are true.\n\n"
-                   "Beside an address of the program stands the function that it lies in, as "
-                   "address_name, call_site_name, ip_name, caller_name or next_name, where the run "
-                   "recorded its images (with REGTRACE_FUNCTIONS or REGTRACE_SAMPLE) and they are "
-                   "on this machine as they were.",
+    .description =
+        "DIR is the folder of a run, its regtrace.h5, or one rank file. Ranks come one "
+        "after the other, the events "
+        "of a rank in the order of time, threads merged. The first column is in seconds "
+        "since the first thread of "
+        "any rank began to be traced.\n\n"
+        "--json objects have rank, pid, thread, window (null outside), ns (since the "
+        "same moment), clock (raw ticks), "
+        "code, name, label, cpu, cut, late, nested, fortran, and data: the payload by "
+        "name, for example peer, tag, "
+        "bytes and comm of an MPI call.\n\n"
+        "A fired alarm (EV_FIRED) has its chain and pass (from 0) and, where the thread "
+        "counted, the instruction counts requested and actual, and their difference, "
+        "skid; bcast, late, precond, ignored, default_start, api and closes are there where "
+        "they are true.\n\n"
+        "Beside an address of the program stands the function that it lies in, as "
+        "address_name, call_site_name, ip_name, caller_name or next_name, where the run "
+        "recorded its images (with REGTRACE_FUNCTIONS or REGTRACE_SAMPLE) and they are "
+        "on this machine as they were.",
     .options = dump_options,
     .examples =
         "regtrace dump --rank 0 --window 0-2 trace\nregtrace dump --json --code 'MPI_*send' trace",

@@ -227,9 +227,9 @@ static inline void recorder_put(struct recorder_thread *t, uint32_t code_flags, 
 void recorder_make_room(struct recorder_thread *t);
 
 /* Records one record of 1 + n_more slots (1 to 8): the first slot as recorder_emit(), the others
- * from `more` (three words each: clock, a, b). All slots are in one chunk. For control records, such as
- * edges of windows: they wait for a chunk even where events are dropped. Returns the clock of the
- * record. */
+ * from `more` (three words each: clock, a, b). All slots are in one chunk. For control records,
+ * such as edges of windows: they wait for a chunk even where events are dropped. Returns the clock
+ * of the record. */
 uint64_t recorder_emit_long(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b,
                             const uint64_t *more, unsigned n_more);
 

@@ -44,7 +44,7 @@
 enum stream_state {
     STREAM_STARTING = 0, /* the process is still in regtrace's constructor */
     STREAM_LIVE = 1,
-    STREAM_FINISHED = 2, /* normal end: exit handlers ran, every window is closed */
+    STREAM_FINISHED = 2, /* normal end: exit handlers ran; the last thread's window is closed */
     STREAM_EXECED = 3,   /* exec replaces the program; the pid stays (LIVE again if exec fails) */
     STREAM_EMPTY = 4,    /* normal end, but nothing was recorded: leave no file */
 };
@@ -195,8 +195,8 @@ struct stream_header {
      * corrected = own + clock_offset_ns + clock_drift * (own - clock_start.monotonic_ns). */
     double clock_drift;
 
-    _Atomic uint32_t windows_opened;                 /* ordinals handed out */
-    _Atomic uint64_t dropped_unthreaded;             /* events of threads without a row */
+    _Atomic uint32_t windows_opened;     /* ordinals handed out */
+    _Atomic uint64_t dropped_unthreaded; /* of threads without a row or without a stack for us */
     _Atomic uint32_t requests_made, requests_served; /* futex on both */
     struct stream_request requests[STREAM_REQUESTS];
     _Atomic uint32_t status_armed; /* number of chains still running, for `ctl status` */

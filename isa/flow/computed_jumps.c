@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { LOOK_BACK = 80, NOT_ONE = 16, MOST_ROUNDS = 200 };
+enum { LOOK_BACK = 80, NO_REGISTER = 16, MOST_ROUNDS = 200 };
 
 static bool is_plain(const struct form *f)
 {
@@ -26,7 +26,7 @@ static bool is_indexed(const struct form *f)
 /* Returns the register that holds the table's address. */
 static unsigned base_of(const struct form *f)
 {
-    return f->base == 5 && f->mod == 0 ? NOT_ONE : (unsigned)(f->rex_b << 3 | f->base);
+    return f->base == 5 && f->mod == 0 ? NO_REGISTER : (unsigned)(f->rex_b << 3 | f->base);
 }
 
 /* Returns whether this adds one register to another. */
@@ -60,14 +60,14 @@ static bool is_straight(const struct code *c, const struct jump *j)
         if (f == NULL || (*f & CODE_TARGET) != 0 || before == 0 || !code_decode(c, before, &i))
             return false;
         unsigned written = tables_writes(&i, &computes);
-        if (written == NOT_ONE || (wanted >> written & 1) == 0)
+        if (written == NO_REGISTER || (wanted >> written & 1) == 0)
             continue;
         if (is_sum(&i.form)) {
             wanted |= UINT32_C(1) << (i.form.opcode == 0x01 ? form_reg(&i.form) : form_rm(&i.form));
             continue;
         }
         wanted &= ~(UINT32_C(1) << written);
-        if (is_indexed(&i.form) && base_of(&i.form) != NOT_ONE)
+        if (is_indexed(&i.form) && base_of(&i.form) != NO_REGISTER)
             wanted |= UINT32_C(1) << base_of(&i.form);
         if (wanted == 0)
             return true;
@@ -119,7 +119,7 @@ static bool follow_bases(struct code *c, struct jump *j, const struct reaching *
     struct address_list bases = {.count = 0};
     struct instruction i;
     unsigned base = base_of(&load->form);
-    bool all = base != NOT_ONE && reaching_sources(w, load->at, base, &bases);
+    bool all = base != NO_REGISTER && reaching_sources(w, load->at, base, &bases);
     for (size_t k = 0; k < bases.count; k++) {
         uint64_t table = code_decode(c, bases.at[k], &i) ? constant_of(&i) : 0;
         all = table != 0 && tables_follow_lea(c, j, load, table) && all;
@@ -174,7 +174,7 @@ static enum source_kind follow_source(struct code *c, struct jump *j, const stru
         followed = follow_words(c, j, i);
     else if (address > j->range->start && address < j->range->end)
         followed = follow_label(c, j, address, &labels) && labels != 0;
-    else if (address == 0 && tables_writes(i, &computes) != NOT_ONE && computes)
+    else if (address == 0 && tables_writes(i, &computes) != NO_REGISTER && computes)
         followed = follow_sum(c, j, w, i);
     else
         return OTHER;
@@ -200,7 +200,7 @@ static bool follow_all(struct code *c, struct jump *j, const struct reaching *w)
     return followed + doubtful == 0 ? !j->table_like : complete && doubtful == 0;
 }
 
-static void lose(struct code *c, struct computed *jump, struct code_range *range)
+static void give_up_jump(struct code *c, struct computed *jump, struct code_range *range)
 {
     c->counts.unresolved++;
     range->wild = true;
@@ -266,7 +266,7 @@ static bool lose_doubtful(struct code *c)
     size_t before = c->lost.count;
     for (size_t k = 0; k < c->computed_count; k++)
         if (c->computed[k].doubtful && !c->computed[k].lost)
-            lose(c, &c->computed[k], code_range_of(c, c->computed[k].at));
+            give_up_jump(c, &c->computed[k], code_range_of(c, c->computed[k].at));
     code_sort(&c->lost);
     drop_lost(c);
     return c->lost.count != before;

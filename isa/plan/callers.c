@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-enum { CALLS_MOST = 2048 /* more are ignored: decoding so many functions takes almost no time */ };
+/* Calls that are looked at in an image; more are ignored. Decoding so many functions takes almost
+ * no time. */
+enum { CALLS_MOST = 2048 };
 
 static bool has_name(const struct image_slot *s, const char *wanted)
 {

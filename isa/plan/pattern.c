@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Parts of the C run-time library's start and end, in every program: no user looks for them. */
-static bool is_plumbing(const char *name)
+static bool is_startup_code(const char *name)
 {
     static const char *const names[] = {
         "_start",
@@ -30,7 +30,7 @@ static bool is_plumbing(const char *name)
 
 static bool name_fits(const struct request *q, const char *name)
 {
-    return image_name_fits(&q->regex, name) && !is_plumbing(name);
+    return image_name_fits(&q->regex, name) && !is_startup_code(name);
 }
 
 /* Returns whether the request selects this function. An indirect function is no match: it only

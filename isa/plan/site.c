@@ -26,7 +26,7 @@ uint16_t plan_say(struct plan *p, const char *fmt, ...)
         last = at;
     }
     if (n > sizeof p->text - p->text_bytes)
-        return (uint16_t)last;
+        return (uint16_t)last; /* no room: another reason stands for it */
     memcpy(p->text + p->text_bytes, text, n);
     p->text_bytes += n;
     return (uint16_t)(p->text_bytes - n);
@@ -66,8 +66,8 @@ static struct isa_copy add_copy(struct plan *p, const struct relocated *r, unsig
     return copy;
 }
 
-/* Returns whether control reaches these bytes only from the instruction before. Never certain in a
- * function with a jump whose targets are unknown. */
+/* Returns whether control reaches these bytes only from the instruction before, as far as is known:
+ * jumps with unknown targets are left to the caller. */
 static bool is_only_run_through(const struct code *c, uint64_t from, uint64_t to)
 {
     for (uint64_t at = from; at < to; at++) {

@@ -76,7 +76,7 @@ static void arm_if_changed(struct counting *c)
 }
 
 /* Subtracts everything since the count `since`, which was ours. */
-static void leave(struct counting *c, uint64_t since)
+static void exclude_since(struct counting *c, uint64_t since)
 {
     pmu_thread_exclude(&c->counter, since);
     arm_nearest(c);
@@ -85,7 +85,7 @@ static void leave(struct counting *c, uint64_t since)
 void counting_started(struct preload_thread *pt)
 {
     if (pt->counting.counter.backend != NULL)
-        leave(&pt->counting, 0);
+        exclude_since(&pt->counting, 0);
 }
 
 static uint64_t read_count(const void *counter)
@@ -111,16 +111,15 @@ void counting_measure_own(void)
     t->recording = recording;
     sampling_hold(pt, false);
     counters_again(t, pt);
-    leave(&pt->counting, since);
+    exclude_since(&pt->counting, since);
     sys_restore_signals(mask);
 }
 
-/* Returns how many instructions this thread executes before it reports again: one thread's share of
- * half of what is left, or of half of an eighth of the distance if that is less. A stepped thread
- * waits long for a processor and reports cheaply, so for it an eighth is a 128th. The share is at
- * least distance / 256 / threads, within QUANTUM_LEAST and QUANTUM_MOST_AT_END, but never more than
- * what is left. So all threads together always owe reports of less than 1 % of the distance near
- * its end; a thread without a processor cannot report, even if another asks it to. */
+/* Returns how many instructions this thread executes before it reports again: min(left, distance /
+ * 8) / 2 / threads. A stepped thread waits long for a processor and reports cheaply, so for it the
+ * 8 is 128. The result is at least distance / 256 / threads, within QUANTUM_LEAST and
+ * QUANTUM_MOST_AT_END, but never more than `left`. So near the end of the distance less than 1 % of
+ * it is unreported, even if a thread has no processor and cannot report. */
 static uint64_t quantum(uint64_t left, uint16_t alarm)
 {
     uint64_t distance = ctl_config_alarm(process.config, alarm)->distance;
@@ -312,7 +311,7 @@ void counting_overflow(struct preload_thread *pt, uintptr_t ip)
     }
     sys_restore_signals(mask);
     triggers_after_hit(pt);
-    leave(c, now);
+    exclude_since(c, now);
 }
 
 void counting_unqueued(struct preload_thread *pt, const siginfo_t *info, const void *context)

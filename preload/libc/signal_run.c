@@ -151,9 +151,9 @@ void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void 
     struct handler_run r = {.signo = signo, .context = waits_place(context)};
     int keep = errno;
     bool restarts = (flags & (int)SA_RESTART) != 0;
-    /* Do not wait for the writer here, unless an edge of a window is due. Meanwhile the kernel would
-     * deliver further such signals to other threads, such as MPI's own, which block fewer signals
-     * than the program expects. */
+    /* Do not wait for the writer here, unless an edge of a window is due. Meanwhile the kernel
+     * would deliver further such signals to other threads, such as MPI's own, which block fewer
+     * signals than the program expects. */
     recorder_self.hurry = 1;
     if (process.traced && process.options.number[OPT_record_signals] != 0)
         run_with_room(context, begins, &r);

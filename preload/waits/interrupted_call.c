@@ -193,7 +193,7 @@ static long number_in_code(uintptr_t at)
 long wait_number(const ucontext_t *uc)
 {
     uintptr_t at = signals_ip_of(uc);
-    /* The rest of a copied syscall instruction may record its result: it stands for the call. */
+    /* Code of a copy that records the call's result has the address of the system call. */
     if (at == at_of(uc) || !is_system_call(at))
         at -= 2;
     long number = number_in_code(at);

@@ -62,8 +62,7 @@ static int make_spool(const struct ordered *o)
 }
 
 /* Appends the first n bytes of o->piece to the recording's spool. If the disk is full, holds the
- * rest
- * in memory. Returns false if there is no memory. */
+ * rest in memory. Returns false if there is no memory. */
 static bool keep(struct ordered *o, struct ordered_recording *p, size_t n)
 {
     if (p->spool < 0)

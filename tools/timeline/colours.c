@@ -16,7 +16,8 @@ static const char *const soft[COLOURS] = {"#9fb8d6", "#e8c39e", "#a3cfc0", "#d9b
                                           "#d6cf8f", "#b4d4e6", "#c5b5dd", "#c0cc98",
                                           "#e3b0b0", "#aebfe0", "#a9d1a0", "#d2bfae"};
 
-/* States of mpi.activity. */
+/* Colours of the states of mpi.activity, by the texts of activity_names
+ * (tools/channels/mpi/mpi_model.c). A text without a row is grey. */
 static const struct {
     const char *name, *colour;
 } states[] = {

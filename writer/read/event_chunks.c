@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chunks of /events: reads them raw, inflates them, makes rows of planes of bytes, and caches the
- * last few. */
+ * Chunks of /events: reads them raw, inflates them, rebuilds rows from planes of bytes, and caches
+ * the last few. */
 #include "writer/read/event_chunks.h"
 
 #include <stdlib.h>

@@ -81,8 +81,8 @@ static void shorten_all(struct value_lists *l)
     }
 }
 
-/* The finish of splitmix64 (Steele and others 2014): similar seeds give dissimilar numbers. Never
- * 0. */
+/* The finalizer of splitmix64 (Steele and others 2014): similar seeds give dissimilar numbers.
+ * Never 0. */
 static uint64_t mixed(uint64_t seed)
 {
     uint64_t x = seed + UINT64_C(0x9e3779b97f4a7c15);

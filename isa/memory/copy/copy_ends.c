@@ -84,7 +84,8 @@ static void put_branch(struct copier *c, uint32_t block, uint32_t next)
 struct end_table {
     uint64_t low, count; /* entries, one for each byte from address `low` on */
     const struct instruction *jump;
-    /* two registers, and whether successors need their values; other places always do */
+    /* Two registers for the jump's own use, and whether known successors need their old values. The
+     * stub for unknown targets always restores both. */
     unsigned t, s;
     bool spill_t, spill_s;
     bool flags;     /* flags are live at a successor */

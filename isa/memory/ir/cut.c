@@ -287,7 +287,7 @@ void cut_find(struct function *f)
     if (total < NEVER) {
         mark(&g, access_nodes, decision_nodes);
     } else {
-        f->reason = "an address depends on what is in no register";
+        f->reason = "an address depends on a value that no register holds";
         f->reason_at = f->start;
     }
 }

@@ -235,8 +235,8 @@ void probe_exits_entered(uintptr_t function, uintptr_t stack, bool seen)
         return; /* without an automaton no alarm can fire */
     if (!seen)
         tell(&told_back,
-             "no exit can be seen of what is called so: an exit_func alarm fires at a later probe "
-             "that shows that it is over",
+             "regtrace cannot see this call return: its exit_func alarm fires at the next probe "
+             "after it has returned",
              function);
     for (unsigned i = 0; i < active_count(); i++)
         if (exits_of_thread()[i].function == function &&

@@ -8,9 +8,9 @@
  * If a jump displaces several instructions, a thread may stand at a later one for as long as it
  * likes, and would go on in the middle of the jump. So the jump's distance is chosen to have an
  * int3 as each of its bytes (instruction punning; Chamith et al., PLDI 2017). A thread that stands
- * there traps, and goes on at the same instruction of the copy (probe_trap.c). All jumps of an
- * image then have one distance, and their targets are as far apart as the sites. Each target holds
- * a jump to the code of its site. No thread need be stopped, signalled or waited for. */
+ * there traps, and goes on at the same instruction of the copy (probe_trap.c). Few distances are
+ * left (can()), so the targets of an image's jumps are about as far apart as its sites. Each target
+ * holds a jump to the code of its site. No thread need be stopped, signalled or waited for. */
 #include "preload/patch/code/near.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/code/probe_unwind.h"

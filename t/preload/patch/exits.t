@@ -78,7 +78,7 @@ for level in $levels; do
     run 60 env REGTRACE_DIR="$T/part" REGTRACE_CONTROL=start:enter_func:no_function,stop:exit_func:no_function,repeat LD_PRELOAD="$LIBREGTRACE" "$P$level" part
     is "$status $out" "0 1" "a name that is no function's, $level: its stack is left alone" || diag "$err"
 done
-like "$(cat "$T"/part/regtrace.log)" 'no exit can be seen' "and it is reported that its exit is not seen"
+like "$(cat "$T"/part/regtrace.log)" 'cannot see this call return' "and it is reported that its exit is not seen"
 
 # An exit that does not fire blocks no signals, which takes two system calls.
 cc -O2 -Wall -o "$T/exit_calls" "$REGTRACE_SOURCE/t/preload/patch/programs/exit_calls.c" || exit 99
