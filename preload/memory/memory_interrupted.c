@@ -64,7 +64,7 @@ static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
 {
     struct unwind w;
     unwind_begin_context(&w, uc);
-    (void)probe_stack_ends(&w.low, &w.high);
+    (void)probe_thread_stack_bounds(&w.low, &w.high);
     for (unsigned n = 0; n < FRAMES; n++) {
         uintptr_t at = w.r[UNWIND_RETURN];
         if (at - restorer <= MOV)

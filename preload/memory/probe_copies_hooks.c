@@ -23,7 +23,7 @@ __attribute__((target("general-regs-only"), used)) bool probe_copy_returns(uintp
     if (copy != 0)
         *place = copy;
     return copy_slots[COPY_ENTER] != 0 && copy == 0 && probe_may_jump &&
-           probe_stack_is_own((uintptr_t)place);
+           probe_is_on_thread_stack((uintptr_t)place);
 }
 
 /* Returns true if the target must be asked for, or has no copy; then the callers are searched. */
@@ -37,13 +37,14 @@ __attribute__((target("general-regs-only"), used)) bool probe_copy_jumps(const u
     copy = probe_copy_known(copy_slots[COPY_TARGET], COPY_ASK_AT, &ask);
     if (copy != 0)
         copy_slots[COPY_TARGET] = copy;
-    return copy == 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
+    return copy == 0 && probe_may_jump && probe_is_on_thread_stack((uintptr_t)stack);
 }
 
 __attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const uintptr_t *stack);
 __attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const uintptr_t *stack)
 {
-    return copy_slots[COPY_ENTER] != 0 && probe_may_jump && probe_stack_is_own((uintptr_t)stack);
+    return copy_slots[COPY_ENTER] != 0 && probe_may_jump &&
+           probe_is_on_thread_stack((uintptr_t)stack);
 }
 
 /* A hook calls the test `first`. If that returns true, the hook saves all registers and calls

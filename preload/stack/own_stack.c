@@ -21,7 +21,7 @@ static struct own_stack pool[OWN_STACKS];
 
 static __thread uintptr_t stack_low, stack_high;
 
-void own_stack_is_here(uintptr_t low, uintptr_t high)
+void thread_stack_set(uintptr_t low, uintptr_t high)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (here < low || here >= high)
@@ -30,21 +30,21 @@ void own_stack_is_here(uintptr_t low, uintptr_t high)
     stack_high = high;
 }
 
-bool own_stack_ends(uintptr_t *low, uintptr_t *high)
+bool thread_stack_bounds(uintptr_t *low, uintptr_t *high)
 {
     *low = stack_low;
     *high = stack_high;
     return stack_high != 0;
 }
 
-bool own_stack_has_room(uintptr_t frame, uintptr_t room)
+bool thread_stack_has_room(uintptr_t frame, uintptr_t room)
 {
     if (stack_high == 0)
         return true; /* bounds unknown: we did not see the thread begin */
     return frame - stack_low < stack_high - stack_low && frame - stack_low >= room;
 }
 
-bool own_stack_has(uintptr_t address)
+bool own_stack_contains(uintptr_t address)
 {
     for (unsigned i = 0; i < OWN_STACKS; i++) {
         uintptr_t at = atomic_load_explicit(&pool[i].at, memory_order_relaxed);
@@ -132,7 +132,8 @@ uintptr_t own_stack_move(struct own_stack_move *m)
 {
     uintptr_t frame = (uintptr_t)m;
     m->taken = NULL;
-    if ((stack_high != 0 && own_stack_has_room(frame, OWN_STACK_ROOM)) || own_stack_has(frame))
+    if ((stack_high != 0 && thread_stack_has_room(frame, OWN_STACK_ROOM)) ||
+        own_stack_contains(frame))
         return frame & ~(uintptr_t)63;
     m->mask = sys_block_signals();
     m->taken = own_stack_take();

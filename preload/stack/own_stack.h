@@ -23,19 +23,19 @@ struct own_stack {
 
 /* Sets the bounds of the calling thread's stack. Has no effect if the thread is not on this stack
  * now. Until it is called the bounds are unknown. */
-void own_stack_is_here(uintptr_t low, uintptr_t high);
+void thread_stack_set(uintptr_t low, uintptr_t high);
 /* Writes the bounds of the thread's stack to *low and *high. Returns false if they are unknown. */
-bool own_stack_ends(uintptr_t *low, uintptr_t *high);
+bool thread_stack_bounds(uintptr_t *low, uintptr_t *high);
 /* Is this frame on the thread's stack, with `room` bytes below it? True if the bounds of the stack
  * are unknown. */
-bool own_stack_has_room(uintptr_t frame, uintptr_t room);
+bool thread_stack_has_room(uintptr_t frame, uintptr_t room);
 
 /* Returns a stack, or NULL without memory. The calling thread keeps all signals blocked until it
  * gives the stack back. */
 struct own_stack *own_stack_take(void);
 void own_stack_give(struct own_stack *s);
 /* Does this address lie on a stack of the pool? */
-bool own_stack_has(uintptr_t address);
+bool own_stack_contains(uintptr_t address);
 /* In the child of fork: frees the stacks of threads that do not exist here. */
 void own_stack_forked(void);
 

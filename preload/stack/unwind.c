@@ -164,7 +164,7 @@ static bool apply(struct unwind *w, const struct unwind_entry *e, const struct u
     /* A caller's frame lies above its callee's, except if the code has moved to one of our
      * stacks. */
     if (!frame_address(w, &rules->cfa, &cfa) ||
-        (cfa < w->r[UNWIND_RSP] && !own_stack_has(w->r[UNWIND_RSP])))
+        (cfa < w->r[UNWIND_RSP] && !own_stack_contains(w->r[UNWIND_RSP])))
         return false;
     for (unsigned k = 0; k < UNWIND_REGISTERS; k++)
         if (k != UNWIND_RETURN && rule_value(w, &rules->r[k], cfa, k, &up.r[k], NULL))

@@ -100,7 +100,7 @@ static bool has_room(const ucontext_t *context, uintptr_t frame)
         if (room < context->uc_stack.ss_size)
             return room >= OWN_STACK_ROOM;
     }
-    return own_stack_has_room(frame, OWN_STACK_ROOM) || own_stack_has(frame);
+    return thread_stack_has_room(frame, OWN_STACK_ROOM) || own_stack_contains(frame);
 }
 
 /* Blocks signals. While we are off the alternate stack, the kernel would start another SA_ONSTACK
@@ -173,7 +173,7 @@ void interrupted_with_room(siginfo_t *info, void *context, void *place, bool let
 void run_with_much_room(void (*function)(void *), void *argument)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (own_stack_has_room(frame, OWN_STACK_DEEP) || own_stack_has(frame))
+    if (thread_stack_has_room(frame, OWN_STACK_DEEP) || own_stack_contains(frame))
         function(argument);
     else
         run_elsewhere(function, argument);
@@ -194,19 +194,19 @@ void stack_of_process(void)
         return;
     uintptr_t end = name + strlen((const char *)name) + 1; /* NOLINT: the kernel's address */
     uintptr_t high = (end + PAGE - 1) & ~(PAGE - 1);
-    own_stack_is_here(high - (limit.rlim_cur < MOST ? (uintptr_t)limit.rlim_cur : MOST), high);
+    thread_stack_set(high - (limit.rlim_cur < MOST ? (uintptr_t)limit.rlim_cur : MOST), high);
 }
 
 void stack_of_thread(struct thread_stack s)
 {
     if (s.at != 0) {
-        own_stack_is_here(s.at, s.at + s.bytes);
+        thread_stack_set(s.at, s.at + s.bytes);
         return;
     }
 #if defined(__x86_64__)
     /* libc puts less than a page of its own data at the high end of a stack that it maps. */
     uintptr_t high = ((uintptr_t)__builtin_thread_pointer() + PAGE) & ~(PAGE - 1);
-    own_stack_is_here(high - s.bytes, high);
+    thread_stack_set(high - s.bytes, high);
 #else
     pthread_attr_t a;
     void *low;
@@ -214,7 +214,7 @@ void stack_of_thread(struct thread_stack s)
     if (pthread_getattr_np(pthread_self(), &a) != 0)
         return;
     if (pthread_attr_getstack(&a, &low, &size) == 0)
-        own_stack_is_here((uintptr_t)low, (uintptr_t)low + size);
+        thread_stack_set((uintptr_t)low, (uintptr_t)low + size);
     (void)pthread_attr_destroy(&a);
 #endif
 }

@@ -73,7 +73,7 @@ static bool take_frame(struct values_thread *v, const ucontext_t *uc)
     uintptr_t own_low, own_high;
     if (here - low < uc->uc_stack.ss_size) /* on the alternate stack */
         return here - low > need;
-    return !own_stack_ends(&own_low, &own_high) || here - own_low >= own_high - own_low ||
+    return !thread_stack_bounds(&own_low, &own_high) || here - own_low >= own_high - own_low ||
            here - own_low > need;
 }
 

@@ -44,7 +44,7 @@ bool waits_have_room(const ucontext_t *uc)
         return here - (uintptr_t)uc->uc_stack.ss_sp >= room;
     /* On a stack of the program's own making, a coroutine's, frames stay where they are: there may
      * be many such stacks, and the thread has one to move to. */
-    return !own_stack_ends(&low, &high) || here - low >= high - low || here - low >= room;
+    return !thread_stack_bounds(&low, &high) || here - low >= high - low || here - low >= room;
 }
 
 /* Is this range mapped? That is all we can find out: another stack may lie there without a guard

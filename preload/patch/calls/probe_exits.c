@@ -31,23 +31,23 @@ const uint64_t *probe_exits_epoch;
 __thread uintptr_t probe_exits_lowest;
 static _Atomic bool told_many, told_back;
 
-bool probe_stack_is_own(uintptr_t stack)
+bool probe_is_on_thread_stack(uintptr_t stack)
 {
     uintptr_t low, high;
-    return own_stack_ends(&low, &high) && stack >= low && stack < high;
+    return thread_stack_bounds(&low, &high) && stack >= low && stack < high;
 }
 
-bool probe_stack_ends(uintptr_t *low, uintptr_t *high)
+bool probe_thread_stack_bounds(uintptr_t *low, uintptr_t *high)
 {
-    return own_stack_ends(low, high);
+    return thread_stack_bounds(low, high);
 }
 
 /* Does this address lie on the thread's stack? Coroutines and signal handlers may use another one.
  * True if the bounds are unknown. */
-static bool is_own_stack(uintptr_t stack)
+static bool may_be_on_thread_stack(uintptr_t stack)
 {
     uintptr_t low, high;
-    return !own_stack_ends(&low, &high) || (stack >= low && stack < high);
+    return !thread_stack_bounds(&low, &high) || (stack >= low && stack < high);
 }
 
 size_t probe_room_bytes(void)
@@ -94,7 +94,8 @@ static uintptr_t word_of(const struct probe_exit *f)
 bool probe_one_stack(uintptr_t a, uintptr_t b)
 {
     uintptr_t away = a > b ? a - b : b - a;
-    return is_own_stack(a) == is_own_stack(b) && (is_own_stack(a) || away < NEAR);
+    return may_be_on_thread_stack(a) == may_be_on_thread_stack(b) &&
+           (may_be_on_thread_stack(a) || away < NEAR);
 }
 
 /* Is the frame gone? It is if a frame further up runs, or another function begins there, and the
@@ -223,7 +224,7 @@ static void drop_abandoned(void)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < active_count(); i++)
-        if (is_own_stack(exits_of_thread()[i].stack) ||
+        if (may_be_on_thread_stack(exits_of_thread()[i].stack) ||
             word_of(&exits_of_thread()[i]) == exits_of_thread()[i].back)
             exits_of_thread()[n++] = exits_of_thread()[i];
     set_count(n);
