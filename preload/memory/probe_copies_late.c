@@ -214,7 +214,7 @@ static uintptr_t put_in(struct copies_image *m, const struct copies_image *file,
         l->code_used + file->head->code_bytes > LATE_CODE ||
         l->place_count + file->head->place_count > LATE_PLACES ||
         !copies_settle(m, file, bytes, code, first) ||
-        !probe_write(code, bytes, file->head->code_bytes))
+        !probe_code_write(code, bytes, file->head->code_bytes))
         return 0;
     l->code_used += (file->head->code_bytes + 15) & ~UINT64_C(15);
     tell_unwinders(m, file, code);

@@ -190,7 +190,7 @@ void probes_rest(void)
          * waits while we decide. */
         atomic_store(&state, DECIDING);
         ctl_chains_armed(process.shared, &armed);
-        if (armed == 0 && !probe_may_poke())
+        if (armed == 0 && !probe_threads_allow_poke())
             armed = 1; /* treat it as armed */
         if (armed == 0) {
             write_all(probe_sites_now(), PROBE_OF_ALARMS, true);
@@ -209,7 +209,7 @@ void probes_wake(void)
     if (atomic_load(&state) == AWAKE)
         return;
     struct probe_locked locked = probe_lock(&changing);
-    if (atomic_load(&state) == RESTING && !probe_may_poke()) {
+    if (atomic_load(&state) == RESTING && !probe_threads_allow_poke()) {
         tell_masked();
     } else if (atomic_load(&state) == RESTING) {
         /* Return sites are patched when their functions are entered. */
@@ -230,7 +230,7 @@ bool probe_rest_keep(uintptr_t at)
     if (probe_return_is_kept(s->at) && *now != s->byte)
         return true;
     struct probe_locked locked = probe_lock(&changing);
-    bool kept = probe_may_poke() && probe_return_keep(s->at);
+    bool kept = probe_threads_allow_poke() && probe_return_keep(s->at);
     if (kept && *now == s->byte)
         write_rows(s, 1, false);
     probe_unlock(&changing, locked);
@@ -257,7 +257,7 @@ static void put_in(void)
     if (!begun || atomic_load(&functions_are_in))
         return;
     struct probe_locked locked = probe_lock(&changing);
-    if (!atomic_load(&functions_are_in) && !probe_may_poke()) {
+    if (!atomic_load(&functions_are_in) && !probe_threads_allow_poke()) {
         tell_masked();
     } else if (!atomic_load(&functions_are_in)) {
         write_all(probe_sites_now(), PROBE_OF_FUNCTIONS, false);
@@ -273,7 +273,7 @@ static void take_out(void)
         !begun || (!memory_is_traced && !are_few(all, PROBE_OF_FUNCTIONS)))
         return;
     struct probe_locked locked = probe_lock(&changing);
-    if (atomic_load(&functions_are_in) && probe_may_poke()) {
+    if (atomic_load(&functions_are_in) && probe_threads_allow_poke()) {
         /* In this order: a thread that opens a window counts it, then checks whether the probes are
          * in, and waits for us if they are not. */
         atomic_store(&functions_are_in, false);

@@ -55,7 +55,7 @@ static inline bool probe_is_of_alarms(const struct probe_site *s)
 #define PROBE_INT3 0xcc
 #define PROBE_BLOCK_BYTES 288u
 #define PROBE_NO_STEP 0xff
-/* Head of a block of code. Once the block may be executed, only probe_write() changes it. */
+/* Head of a block of code. Once the block may be executed, only probe_code_write() changes it. */
 struct probe_block {
     void (*stub)(void);
     uintptr_t fast;    /* a function of probe_fast.h that the code calls first; 0: none */

@@ -210,7 +210,7 @@ static bool make(struct return_place *p, uintptr_t at, unsigned readable)
         p->flags = s.flags;
         to = room_near(at, (s.one.bytes + 15u) & ~15u);
         if (to != NULL && !(probe_copy(answer.plan, &s.one, 0, code, (uintptr_t)to) &&
-                            probe_write((uintptr_t)to, code, s.one.bytes)))
+                            probe_code_write((uintptr_t)to, code, s.one.bytes)))
             to = NULL;
     }
     probe_answer_free(&answer);
@@ -255,7 +255,8 @@ static bool patch(uintptr_t at)
         if (!made)
             return false;
     }
-    return byte_now(at) == PROBE_INT3 || probe_write_text(at, (const uint8_t[]){PROBE_INT3}, 1);
+    return byte_now(at) == PROBE_INT3 ||
+           probe_text_write_once(at, (const uint8_t[]){PROBE_INT3}, 1);
 }
 
 const struct probe_site *probe_return_site(const struct probe_sites *all, uintptr_t at)
@@ -316,7 +317,7 @@ void probe_returns_rest(void)
     for (unsigned i = 0; i < PLACES && place_count != 0; i++) {
         uintptr_t at = atomic_load(&places[i].at);
         if (at != 0 && atomic_load(&places[i].copy) != NULL && byte_now(at) == PROBE_INT3)
-            (void)probe_write_text(at, places[i].bytes, 1);
+            (void)probe_text_write_once(at, places[i].bytes, 1);
     }
     probe_unlock(&changing, locked);
 }

@@ -51,9 +51,9 @@ void probe_text_write(uintptr_t at, const uint8_t *bytes, size_t n);
 void probe_text_flush(void);
 RT_MUST_CHECK bool probe_text_close(void);
 /* Opens the text, writes these bytes and closes it. Returns false if that failed. */
-bool probe_write_text(uintptr_t at, const uint8_t *bytes, size_t n);
+bool probe_text_write_once(uintptr_t at, const uint8_t *bytes, size_t n);
 /* Writes to our own code. Returns false if that failed. */
-bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n);
+bool probe_code_write(uintptr_t at, const uint8_t *bytes, size_t n);
 /* In the child of fork. */
 void probe_text_forked(void);
 
@@ -62,9 +62,9 @@ void probe_text_forked(void);
 /* Returns true if no thread is known to block SIGTRAP in code of the program. Such a thread would
  * die at the int3 that stands in a site while its jump is being written. May take 2 ms, and 2 s if
  * new threads do not get a processor. */
-bool probe_may_poke(void);
-/* Count the program's threads for probe_may_poke(): one begins, one ends, this is the child of
- * fork. probes.h has the functions for threads that do not run yet. */
+bool probe_threads_allow_poke(void);
+/* Count the program's threads for probe_threads_allow_poke(): one begins, one ends, this is the
+ * child of fork. probes.h has the functions for threads that do not run yet. */
 void probe_thread_begins(void);
 void probe_thread_ends(void);
 void probe_threads_forked(void);
@@ -74,7 +74,7 @@ void probe_threads_forked(void);
 /* Called before main. If the kernel lacks the command of membarrier(2), no site can be poked. */
 void probe_poke_prepare(void);
 /* Can this site's jump be written and removed while other threads run? */
-bool probe_poke_can(const struct probe_site *first);
+bool probe_can_poke(const struct probe_site *first);
 /* Write (remove) the jumps of these sites, wherever memory holds the original bytes (the jump).
  * Called between probe_text_open() and probe_text_close(). They use async-signal-safe calls only.
  * The sites must be published, because threads that come to them meanwhile trap. */

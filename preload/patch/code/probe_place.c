@@ -261,7 +261,7 @@ static bool jump_there(struct probe_site *first, size_t count, const struct prob
     as.block = block;
     as.entry = entry;
     as.jumped = with->room;
-    if (entry == NULL || (!alone && !probe_poke_can(&as)))
+    if (entry == NULL || (!alone && !probe_can_poke(&as)))
         return false;
     for (size_t k = 0; k < count; k++) {
         first[k].block = block;

@@ -71,7 +71,7 @@ static bool lead(const struct probe_site *s, int32_t distance)
         !have_chunk((to + JUMP - 1) / CHUNK))
         return false;
     memcpy(code + 1, &field, sizeof field);
-    if (!probe_write(to, code, sizeof code))
+    if (!probe_code_write(to, code, sizeof code))
         return false;
     probe_unwind_begin(to, s->at, false);
     probe_unwind_end(to + JUMP);
@@ -97,13 +97,13 @@ static bool can(const struct probe_site *s)
         bool is_free =
             distance < 0 || distance >= FAR || s->at + (uintptr_t)distance + CHUNK < heap_end();
         if (is_free && lead(s, distance))
-            return probe_write((uintptr_t)&b->distance, (const uint8_t *)&distance,
-                               sizeof distance);
+            return probe_code_write((uintptr_t)&b->distance, (const uint8_t *)&distance,
+                                    sizeof distance);
     }
     return false;
 }
 
-bool probe_poke_can(const struct probe_site *first)
+bool probe_can_poke(const struct probe_site *first)
 {
     struct probe_locked locked = probe_lock(&changing);
     bool yes = can(first);

@@ -126,14 +126,14 @@ void probe_text_write(uintptr_t at, const uint8_t *bytes, size_t n)
     }
 }
 
-bool probe_write_text(uintptr_t at, const uint8_t *bytes, size_t n)
+bool probe_text_write_once(uintptr_t at, const uint8_t *bytes, size_t n)
 {
     probe_text_open();
     probe_text_write(at, bytes, n);
     return probe_text_close();
 }
 
-bool probe_write(uintptr_t at, const uint8_t *bytes, size_t n)
+bool probe_code_write(uintptr_t at, const uint8_t *bytes, size_t n)
 {
     int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
     bool done = write_text(fd, at, bytes, n);

@@ -141,7 +141,7 @@ static bool all_are_known(int64_t there, uint32_t known)
 /* May probes be written now? A thread that we know blocks SIGTRAP in our code only, where it meets
  * no probe. On a busy machine it may wait there for a processor for longer than we try. So its mask
  * does not count, not even while a thread that has ended is still there, which may wait as long. */
-bool probe_may_poke(void)
+bool probe_threads_allow_poke(void)
 {
     enum { TRIES = 20, COMING_TRIES = 20000, PAUSE_NS = 100000 };
     for (int i = 0, coming = 0; i - coming < TRIES && i < COMING_TRIES; i++) {
