@@ -81,7 +81,7 @@ static unsigned holds;
 static void end_all(int sig)
 {
     int error = errno;
-    parts_signalled();
+    joint_signalled();
     if (group != 0 && group_owner == getpid()) {
         (void)kill(-group, SIGKILL);
         (void)waitpid(group, NULL, 0);

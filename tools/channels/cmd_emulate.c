@@ -73,19 +73,19 @@ static int emulate_main(int argc, char **argv)
     struct rt_run *run;
     struct event_replay *replay;
     int code;
-    parts_enter();
+    joint_enter();
     command = (struct conversion){.command = "emulate", .wait = 10};
     if (!arguments_one_folder(&a, replay_take_option, &command, "DIR", &command.path, &code))
-        return parts_end(code);
+        return joint_end(code);
     code = replay_begin(&command, command.out, "/channels.h5", &run, &replay);
     if (code != TOOL_OK)
-        return parts_end(code);
-    if (parts_is_first()) /* the other processes have read their parts of the run for this one */
+        return joint_end(code);
+    if (joint_is_first()) /* the other processes have read their parts of the run for this one */
         code = name_file(&command, run, path) ? write_channels(&command, run, replay, path)
                                               : TOOL_FAILURE;
     replay_close(replay);
     rt_run_close(run);
-    return parts_end(output_finish("emulate", code));
+    return joint_end(output_finish("emulate", code));
 }
 
 static const struct command_option emulate_options[] = {

@@ -90,7 +90,7 @@ int replay_begin(const struct conversion *command, const char *out, const char *
         return TOOL_FAILURE;
     output_name(name, out, rt_run_dir(*run), ending);
     output_catch_signals();
-    if ((parts_count() == 1 || parts_meet(name, &e) == 0) &&
+    if ((joint_count() == 1 || joint_meet(name, &e) == 0) &&
         replay_open(replay, *run, &options, &e) == 0) {
         uint32_t threads;
         (void)replay_threads(*replay, &threads);

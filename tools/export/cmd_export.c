@@ -161,14 +161,14 @@ static int begin_output(struct export *x, const struct export_options *o,
                         const struct output_kind *kind, struct output *out)
 {
     int rc = 0;
-    if (parts_is_first())
+    if (joint_is_first())
         rc = output_begin(out, o->out, kind, o->force, &x->e);
-    if (rc != 0 || parts_count() == 1)
+    if (rc != 0 || joint_count() == 1)
         return rc;
     if (o->format->shares_text)
         return share_open(&x->share, "export", &x->e);
-    return parts_is_first() ? parts_tell("place", out->working, &x->e)
-                            : parts_hear("place", out->working, sizeof out->working, &x->e);
+    return joint_is_first() ? joint_tell("place", out->working, &x->e)
+                            : joint_hear("place", out->working, sizeof out->working, &x->e);
 }
 
 /* Waits until all processes have completed their parts of the output; joins a shared text. */
@@ -178,13 +178,13 @@ static int gather(struct export *x, const struct export_options *o, const char *
     int rc = 0;
     if (x->share != NULL)
         rc = share_join(x->share, strcmp(working, "-") == 0 ? NULL : working, &lines, &x->e);
-    else if (o->format->shares_files && !parts_is_first())
-        rc = parts_tell("done", "", &x->e);
+    else if (o->format->shares_files && !joint_is_first())
+        rc = joint_tell("done", "", &x->e);
     for (uint32_t i = 1;
-         rc == 0 && o->format->shares_files && parts_is_first() && i < parts_count(); i++)
-        rc = parts_wait("done", i, &x->e);
+         rc == 0 && o->format->shares_files && joint_is_first() && i < joint_count(); i++)
+        rc = joint_wait("done", i, &x->e);
     if (rc == 0)
-        parts_delivered();
+        joint_delivered();
     return rc;
 }
 
@@ -197,7 +197,7 @@ static void write_export(struct export *x, const struct export_options *o, const
             export_walk(x, o->format, state);
         o->format->finish(state);
     }
-    if (x->rc == 0 && parts_count() > 1)
+    if (x->rc == 0 && joint_count() > 1)
         x->rc = gather(x, o, working);
     share_close(x->share);
 }
@@ -212,7 +212,7 @@ static int export_to(struct export *x, const struct export_options *o)
         write_export(x, o, out.working);
         rc = x->rc;
     }
-    if (parts_is_first())
+    if (joint_is_first())
         rc = output_end(&out, rc, &x->e);
     if (rc != 0) {
         tool_error("export", "%s", x->e.text);
@@ -243,7 +243,7 @@ static bool meet(const struct export_options *o, const struct rt_run *run)
     bool to_stdout = strcmp(o->out, "-") == 0;
     output_name(name, to_stdout ? NULL : o->out, rt_run_dir(run), "-csv");
     output_catch_signals();
-    if (parts_count() == 1 || parts_meet(name, &e) == 0)
+    if (joint_count() == 1 || joint_meet(name, &e) == 0)
         return true;
     tool_error("export", "%s", e.text);
     return false;
@@ -255,7 +255,7 @@ static int export_run(const struct export_options *o, const struct rt_run *run)
     int code;
     if (!meet(o, run))
         return TOOL_FAILURE;
-    if (!parts_is_first() && !o->format->shares_text && !o->format->shares_files)
+    if (!joint_is_first() && !o->format->shares_text && !o->format->shares_files)
         return read_part(&x, o, run);
     if (export_open(&x, run, o) != 0) {
         tool_error("export", "%s", x.e.text);
@@ -287,25 +287,25 @@ static int export_main(int argc, char **argv)
 {
     struct arguments a = {.command = &command_export, .count = argc, .words = argv, .next = 1};
     static struct export_options o;
-    parts_enter();
+    joint_enter();
     o.wait = 30;
     o.to_ns = INT64_MAX;
     int code;
     if (!arguments_one_folder(&a, take_option, &o, "-chrome FILE DIR", &o.path, &code))
-        return parts_end(code);
+        return joint_end(code);
     if (!options_are_right(&o))
-        return parts_end(TOOL_USAGE);
+        return joint_end(TOOL_USAGE);
     if (o.format == &export_otf2 && export_otf2_lack() != NULL) {
         tool_error("export", "%s", export_otf2_lack());
-        return parts_end(TOOL_FAILURE);
+        return joint_end(TOOL_FAILURE);
     }
     struct rt_run *run = tool_open_run("export", o.path, o.wait);
     if (run == NULL)
-        return parts_end(TOOL_FAILURE);
+        return joint_end(TOOL_FAILURE);
     allow_many_files();
     code = export_run(&o, run);
     rt_run_close(run);
-    return parts_end(output_finish("export", code));
+    return joint_end(output_finish("export", code));
 }
 
 static const struct command_option export_options[] = {

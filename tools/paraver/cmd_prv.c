@@ -27,7 +27,7 @@ static int write_prv(const struct conversion *command, struct event_replay *r, c
     struct prv_found found;
     struct rt_error e = {{0}};
     struct output o;
-    bool first = parts_is_first(); /* it assembles the parts of all processes */
+    bool first = joint_is_first(); /* it assembles the parts of all processes */
     int rc = first ? output_begin(&o, out, &kind, command->force, &e) : 0;
     if (rc == 0)
         rc = prv_write(r, first ? o.working : out, &found, &e);
@@ -65,18 +65,18 @@ static int prv_main(int argc, char **argv)
     struct rt_run *run;
     struct event_replay *replay;
     int code;
-    parts_enter();
+    joint_enter();
     command = (struct conversion){.command = "prv", .wait = 10};
     if (!arguments_one_folder(&a, replay_take_option, &command, "DIR", &command.path, &code))
-        return parts_end(code);
+        return joint_end(code);
     code = replay_begin(&command, command.out, "/prv", &run, &replay);
     if (code != TOOL_OK)
-        return parts_end(code);
+        return joint_end(code);
     output_name(out, command.out, rt_run_dir(run), "/prv");
     code = write_prv(&command, replay, out);
     replay_close(replay);
     rt_run_close(run);
-    return parts_end(output_finish("prv", code));
+    return joint_end(output_finish("prv", code));
 }
 
 static const struct command_option prv_options[] = {

@@ -299,7 +299,7 @@ static void mend_first_line(struct prv *p, int64_t duration)
         struct side *s = &p->sides[i];
         end_line(s);
         flush(s);
-        if (!parts_is_first())
+        if (!joint_is_first())
             continue;
         put_header(s, p, duration);
         if (s->error == 0 && pwrite(s->fd, s->buffer, s->n, 0) != (ssize_t)s->n)
@@ -376,8 +376,8 @@ static int finish(struct prv *p, struct rt_error *e)
     for (unsigned i = 0; rc == 0 && i < 2; i++)
         rc = join_side(&p->sides[i], e);
     if (rc == 0 && p->sides[0].error == 0 && p->sides[1].error == 0)
-        parts_delivered();
-    if (rc != 0 || !parts_is_first())
+        joint_delivered();
+    if (rc != 0 || !joint_is_first())
         return rc;
     (void)by_send_late(&p->waiting, &late);
     if (rc == 0 && late != 0 && p->sides[0].error == 0)
@@ -392,7 +392,7 @@ static int write_traces(struct prv *p, struct rt_error *e)
     struct replay_sink sink = {.shows = shows, .event = take_event, .context = p};
     int rc = open_all(p, e);
     if (rc == 0) {
-        if (parts_is_first())
+        if (joint_is_first())
             put_first_line(p, 0);
         rc = replay_run(p->replay, &sink, &p->found->replay, e);
     }
@@ -416,7 +416,7 @@ int prv_write(struct event_replay *r, const char *dir, struct prv_found *found, 
         int closed = close_side(&p.sides[i], rc == 0 ? e : NULL);
         rc = rc != 0 ? rc : closed;
     }
-    for (unsigned i = 0; rc == 0 && parts_is_first() && i < 2; i++) {
+    for (unsigned i = 0; rc == 0 && joint_is_first() && i < 2; i++) {
         rc = prv_write_pcf(r, dir, i == 1, e);
         if (rc == 0)
             rc = prv_write_row(r, dir, i == 1, e);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/identity.h"
-#include "tools/streams/parts_folder.h"
+#include "tools/streams/joint_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,22 +31,22 @@ static struct {
     bool delivered;
 } parts = {.count = 1, .said = -1};
 
-uint32_t parts_count(void)
+uint32_t joint_count(void)
 {
     return parts.count;
 }
 
-uint32_t parts_number(void)
+uint32_t joint_number(void)
 {
     return parts.number;
 }
 
-bool parts_is_first(void)
+bool joint_is_first(void)
 {
     return parts.number == 0;
 }
 
-uint64_t parts_meeting(void)
+uint64_t joint_meeting(void)
 {
     return parts.meeting;
 }
@@ -78,7 +78,7 @@ static void be_silent(void)
         (void)dup2(parts.said, STDERR_FILENO);
 }
 
-void parts_enter(void)
+void joint_enter(void)
 {
     struct identity id;
     const char *off = getenv("REGTRACE_PARTS");
@@ -129,7 +129,7 @@ static bool again(struct pause *p)
 static bool has_failed(struct rt_error *e)
 {
     char text[sizeof e->text];
-    if (parts_read("failure", 0, text, sizeof text) <= 0)
+    if (joint_read("failure", 0, text, sizeof text) <= 0)
         return false;
     rt_error_set(e, "%s", text);
     return true;
@@ -140,9 +140,9 @@ static int tell_failure(const char *text)
 {
     char own[PATH_MAX], first[PATH_MAX];
     struct rt_error e;
-    parts_path(own, "failed", parts.number);
-    parts_path(first, "failure", 0);
-    int rc = parts_write("failed", parts.number, text, strlen(text), &e);
+    joint_path(own, "failed", parts.number);
+    joint_path(first, "failure", 0);
+    int rc = joint_write("failed", parts.number, text, strlen(text), &e);
     return rc != 0 || link(own, first) == 0 || errno == EEXIST ? rc : -errno;
 }
 
@@ -154,7 +154,7 @@ static int look_around(uint32_t number, struct rt_error *e)
     struct part_here here;
     if (has_failed(e))
         return -ECANCELED;
-    if (parts.number != 0 && parts_read("end", 0, text, sizeof text) >= 0) {
+    if (parts.number != 0 && joint_read("end", 0, text, sizeof text) >= 0) {
         rt_error_set(e, "the first process has ended");
         return -ECANCELED;
     }
@@ -162,7 +162,7 @@ static int look_around(uint32_t number, struct rt_error *e)
         rt_error_set(
             e,
             "%s is gone, or another conversion works there: give what is to be made another name",
-            parts_folder());
+            joint_folder());
         return -ECANCELED;
     }
     if (part_is_there(&parts.others[number], &parts.watch[number], number, &parts.self))
@@ -175,11 +175,11 @@ static int look_around(uint32_t number, struct rt_error *e)
     return -ECANCELED;
 }
 
-int parts_wait(const char *what, uint32_t number, struct rt_error *e)
+int joint_wait(const char *what, uint32_t number, struct rt_error *e)
 {
     char path[PATH_MAX];
     struct pause p = {UINT64_MAX, SHORT_NS};
-    parts_path(path, what, number);
+    joint_path(path, what, number);
     for (;;) {
         if (access(path, R_OK) == 0)
             return 0;
@@ -191,16 +191,16 @@ int parts_wait(const char *what, uint32_t number, struct rt_error *e)
     }
 }
 
-int parts_tell(const char *what, const char *text, struct rt_error *e)
+int joint_tell(const char *what, const char *text, struct rt_error *e)
 {
-    return parts_write(what, parts.number, text, strlen(text), e);
+    return joint_write(what, parts.number, text, strlen(text), e);
 }
 
-int parts_hear(const char *what, char *text, size_t room, struct rt_error *e)
+int joint_hear(const char *what, char *text, size_t room, struct rt_error *e)
 {
-    int rc = parts_wait(what, 0, e);
-    if (rc == 0 && parts_read(what, 0, text, room) < 0) {
-        rt_error_set(e, "%s is gone", parts_folder());
+    int rc = joint_wait(what, 0, e);
+    if (rc == 0 && joint_read(what, 0, text, room) < 0) {
+        rt_error_set(e, "%s is gone", joint_folder());
         rc = -ECANCELED;
     }
     return rc;
@@ -215,7 +215,7 @@ static int never_came(uint32_t number, struct rt_error *e)
         "process %" PRIu32 " of %" PRIu32 " has not come to %s within %" PRIu64
         " s (REGTRACE_PARTS_WAIT): all that the launcher started convert one run together, "
         "each a part; REGTRACE_PARTS=0 has each of them convert a run on its own",
-        number, parts.count, parts_folder(), patience_ns() / SECOND_NS);
+        number, parts.count, joint_folder(), patience_ns() / SECOND_NS);
     return -ETIMEDOUT;
 }
 
@@ -242,7 +242,7 @@ static int gather(struct go *go, size_t bytes, struct rt_error *e)
                 return never_came(k, e);
         go->tokens[k] = parts.others[k].token;
     }
-    return parts_write("go", 0, go, bytes, e);
+    return joint_write("go", 0, go, bytes, e);
 }
 
 /* The first process may empty the folder when it comes, so this process writes its here-K again
@@ -256,12 +256,12 @@ static int join(struct go *go, size_t bytes, struct rt_error *e)
         int rc = 0;
         if (part_here_read(parts.number, &here) != 0 || here.token != parts.self.token)
             rc = part_here_write(parts.number, &parts.self, e);
-        if (came && access(parts_folder(), F_OK) != 0) {
+        if (came && access(joint_folder(), F_OK) != 0) {
             rt_error_set(e, "the first process has ended");
             return -ECANCELED;
         }
         came |= rc == 0;
-        if (rc == 0 && parts_read_bytes("go", 0, go, bytes) == (long)bytes &&
+        if (rc == 0 && joint_read_bytes("go", 0, go, bytes) == (long)bytes &&
             go->tokens[parts.number] == parts.self.token)
             break;
         if (!again(&p))
@@ -273,7 +273,7 @@ static int join(struct go *go, size_t bytes, struct rt_error *e)
     return 0;
 }
 
-int parts_meet(const char *out, struct rt_error *e)
+int joint_meet(const char *out, struct rt_error *e)
 {
     size_t bytes;
     struct go *go = go_alloc(&bytes);
@@ -283,18 +283,18 @@ int parts_meet(const char *out, struct rt_error *e)
     if (rc != 0)
         rt_error_set(e, "no memory");
     if (rc == 0)
-        rc = parts_open_folder(out, parts.number, &parts.self, e);
+        rc = joint_open_folder(out, parts.number, &parts.self, e);
     if (rc == 0)
         rc = parts.number == 0 ? gather(go, bytes, e) : join(go, bytes, e);
     if (rc == 0)
         parts.meeting = go->meeting;
     else if (parts.number == 0)
-        parts_remove(true);
+        joint_remove(true);
     free(go);
     return rc;
 }
 
-void parts_delivered(void)
+void joint_delivered(void)
 {
     parts.delivered = true;
 }
@@ -330,13 +330,13 @@ static int follow(int status)
             return status;
     }
     for (;;) {
-        if (parts_read("end", 0, text, sizeof text) > 0)
+        if (joint_read("end", 0, text, sizeof text) > 0)
             return (int)strtol(text, NULL, 10);
         if (part_here_read(parts.number, &here) != 0 || here.token != parts.self.token)
             return status; /* the folder is gone */
         if (!part_is_there(&parts.others[0], &parts.watch[0], 0, &parts.self)) {
             /* The first process may have written `end` just now: read again. */
-            if (parts_read("end", 0, text, sizeof text) > 0)
+            if (joint_read("end", 0, text, sizeof text) > 0)
                 return (int)strtol(text, NULL, 10);
             return status != 0 ? status : 1;
         }
@@ -361,10 +361,10 @@ static void lead(int status)
     struct pause p = {clock_monotonic_ns() + LEAVING_SECONDS * SECOND_NS, SHORT_NS};
     (void)fflush(NULL);
     (void)snprintf(text, sizeof text, "%d", status);
-    if (parts_write("end", 0, text, strlen(text), &e) == 0)
+    if (joint_write("end", 0, text, strlen(text), &e) == 0)
         while (!all_have_left() && again(&p))
             ;
-    parts_remove(true);
+    joint_remove(true);
 }
 
 /* Ends a process that has not met the others. Launchers end a job when its first process fails, and
@@ -375,7 +375,7 @@ static int unheard(int status)
     enum { WRONG_USAGE = 2, SPEECH_SECONDS = 3 };
     if (parts.number == 0)
         return status;
-    parts_remove(false);
+    joint_remove(false);
     if (status == WRONG_USAGE)
         return 0;
     if (status != 0)
@@ -383,7 +383,7 @@ static int unheard(int status)
     return status;
 }
 
-int parts_end(int status)
+int joint_end(int status)
 {
     if (parts.count == 1)
         return status;
@@ -393,7 +393,7 @@ int parts_end(int status)
         lead(status);
     } else {
         status = follow(status);
-        parts_remove(false);
+        joint_remove(false);
     }
     free(parts.others);
     free(parts.watch);

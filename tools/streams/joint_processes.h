@@ -36,43 +36,43 @@
 /* Reads this process's number and the number of processes from the launcher's variables, unless
  * REGTRACE_PARTS is 0. From then on every process but the first discards its standard output and
  * keeps what it writes to stderr as the reason of a failure. Call it once, before anything else. */
-void parts_enter(void);
-/* Returns 1 if this process is alone. It then needs only parts_enter(), parts_is_first() and
- * parts_end(). */
-uint32_t parts_count(void);
-uint32_t parts_number(void); /* from 0 */
+void joint_enter(void);
+/* Returns 1 if this process is alone. It then needs only joint_enter(), joint_is_first() and
+ * joint_end(). */
+uint32_t joint_count(void);
+uint32_t joint_number(void); /* from 0 */
 /* Returns whether this process is alone or the first. */
-bool parts_is_first(void);
+bool joint_is_first(void);
 
 /* Waits until all processes have come to OUT.parts. If some have not come after REGTRACE_PARTS_WAIT
  * seconds (120), it fails and names one of them, so that no process goes on. */
-RT_MUST_CHECK int parts_meet(const char *out, struct rt_error *e);
+RT_MUST_CHECK int joint_meet(const char *out, struct rt_error *e);
 /* Returns a number that is the same in all processes of this meeting and differs from that of any
  * other meeting. */
-uint64_t parts_meeting(void);
+uint64_t joint_meeting(void);
 /* Sets `out` to the path of a process's file in the folder. If it is this process's, the file is
  * removed at the end. */
-void parts_path(char out[PATH_MAX], const char *what, uint32_t number);
+void joint_path(char out[PATH_MAX], const char *what, uint32_t number);
 /* Renames path.unfinished to `path`: the file is complete, and other processes see it only from now
  * on. */
-RT_MUST_CHECK int parts_is_whole(const char *path, struct rt_error *e);
+RT_MUST_CHECK int joint_is_whole(const char *path, struct rt_error *e);
 /* Waits for a file of a process. Returns 0, or -ECANCELED if a process has failed, with its reason
  * in *e. */
-RT_MUST_CHECK int parts_wait(const char *what, uint32_t number, struct rt_error *e);
+RT_MUST_CHECK int joint_wait(const char *what, uint32_t number, struct rt_error *e);
 /* Gives a short text to the other processes, or waits for the text of the first process. */
-RT_MUST_CHECK int parts_tell(const char *what, const char *text, struct rt_error *e);
-RT_MUST_CHECK int parts_hear(const char *what, char *text, size_t room, struct rt_error *e);
+RT_MUST_CHECK int joint_tell(const char *what, const char *text, struct rt_error *e);
+RT_MUST_CHECK int joint_hear(const char *what, char *text, size_t room, struct rt_error *e);
 
 /* The other processes have all that they need of this one: from now on its failure does not stop
  * them. */
-void parts_delivered(void);
+void joint_delivered(void);
 
 /* Removes this process's files in OUT.parts, since a signal ends it. Async-signal-safe. */
-void parts_signalled(void);
+void joint_signalled(void);
 
 /* Ends the conversion with the status of this process. The first process makes the others leave and
  * removes the folder; the others wait for it. Returns the status to exit with, which is that of the
  * first process. */
-int parts_end(int status);
+int joint_end(int status);
 
 #endif

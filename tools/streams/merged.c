@@ -85,14 +85,14 @@ int merged_create(struct merged_writer **writer, uint32_t streams, uint64_t run,
     *writer = NULL;
     if (w == NULL)
         return no_memory(e);
-    w->header = (struct header){.meeting = parts_meeting(),
+    w->header = (struct header){.meeting = joint_meeting(),
                                 .run = run,
-                                .number = parts_number(),
-                                .count = parts_count(),
+                                .number = joint_number(),
+                                .count = joint_count(),
                                 .streams = streams};
     memcpy(w->header.magic, magic, sizeof magic);
     w->last = calloc(streams + 1u, sizeof *w->last);
-    parts_path(w->path, "part", parts_number());
+    joint_path(w->path, "part", joint_number());
     (void)snprintf(w->unfinished, sizeof w->unfinished, "%s.unfinished", w->path);
     w->fd = open(w->unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     w->stream = UINT32_MAX;
@@ -177,7 +177,7 @@ int merged_finish(struct merged_writer *w, struct rt_error *e)
     if (close(fd) != 0 && rc == 0)
         rc = cannot(w->unfinished, e);
     if (rc == 0)
-        rc = parts_is_whole(w->path, e);
+        rc = joint_is_whole(w->path, e);
     merged_discard(w);
     return rc;
 }
@@ -321,10 +321,10 @@ int merged_next(struct merged *m, struct stream_record *r, bool *got, struct rt_
 static int open_part(struct merged *m, uint32_t number, uint64_t run, struct rt_error *e)
 {
     struct merged_part *p = &m->parts[number];
-    int rc = parts_wait("part", number, e);
+    int rc = joint_wait("part", number, e);
     if (rc != 0)
         return rc;
-    parts_path(p->path, "part", number);
+    joint_path(p->path, "part", number);
     p->fd = open(p->path, O_RDONLY | O_CLOEXEC);
     if (p->fd < 0) {
         rt_error_set(e, "%s cannot be read: %s", p->path, strerror(errno));
@@ -335,8 +335,8 @@ static int open_part(struct merged *m, uint32_t number, uint64_t run, struct rt_
         return no_memory(e);
     const struct header *h = &p->header;
     if (read(p->fd, &p->header, sizeof p->header) != sizeof p->header ||
-        memcmp(h->magic, magic, sizeof magic) != 0 || h->meeting != parts_meeting() ||
-        h->number != number || h->count != parts_count())
+        memcmp(h->magic, magic, sizeof magic) != 0 || h->meeting != joint_meeting() ||
+        h->number != number || h->count != joint_count())
         return damaged(p, e);
     if (h->run != run || h->streams != m->streams) {
         rt_error_set(e, "the run has changed while it was read: convert it when it has ended");
@@ -358,11 +358,11 @@ int merged_open(struct merged **merged, uint32_t streams, const int32_t *numbers
         return no_memory(e);
     m->streams = streams;
     m->numbers = numbers;
-    m->parts = calloc(parts_count(), sizeof *m->parts);
-    m->heap = calloc(parts_count(), sizeof *m->heap);
+    m->parts = calloc(joint_count(), sizeof *m->parts);
+    m->heap = calloc(joint_count(), sizeof *m->heap);
     m->last = calloc(streams + 1u, sizeof *m->last);
     int rc = m->parts != NULL && m->heap != NULL && m->last != NULL ? 0 : no_memory(e);
-    for (uint32_t i = 0; rc == 0 && i < parts_count(); i++) {
+    for (uint32_t i = 0; rc == 0 && i < joint_count(); i++) {
         m->parts[m->part_count++].fd = -1;
         rc = open_part(m, i, run, e);
     }

@@ -35,7 +35,7 @@ int share_open(struct share **share, const char *name, struct rt_error *e)
 {
     char what[80];
     *share = NULL;
-    if (parts_count() == 1)
+    if (joint_count() == 1)
         return 0;
     struct share *s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -44,9 +44,9 @@ int share_open(struct share **share, const char *name, struct rt_error *e)
     }
     (void)snprintf(s->name, sizeof s->name, "%s", name);
     (void)snprintf(what, sizeof what, "text-%s", s->name);
-    parts_path(s->path, what, parts_number());
+    joint_path(s->path, what, joint_number());
     (void)snprintf(what, sizeof what, "lines-%s", s->name);
-    parts_path(s->table_path, what, parts_number());
+    joint_path(s->table_path, what, joint_number());
     *share = s;
     return 0;
 }
@@ -66,7 +66,7 @@ const char *share_path(const struct share *s)
 
 bool share_is_own(const struct share *s)
 {
-    return s == NULL || s->table.blocks % parts_count() == parts_number();
+    return s == NULL || s->table.blocks % joint_count() == joint_number();
 }
 
 static void end_block(struct share *s, uint64_t at)
@@ -100,7 +100,7 @@ static int write_table(const struct share *s, struct rt_error *e)
     if (f != NULL && fclose(f) != 0)
         good = false;
     if (good)
-        return parts_is_whole(s->table_path, e);
+        return joint_is_whole(s->table_path, e);
     rt_error_set(e, "%s cannot be written: %s", unfinished, strerror(errno));
     return -EIO;
 }
@@ -133,10 +133,10 @@ static int open_source(const struct share *s, uint32_t number, struct share_sour
 {
     char what[80], path[PATH_MAX];
     (void)snprintf(what, sizeof what, "lines-%s", s->name);
-    int rc = parts_wait(what, number, e);
+    int rc = joint_wait(what, number, e);
     if (rc != 0)
         return rc;
-    parts_path(path, what, number);
+    joint_path(path, what, number);
     errno = 0;
     FILE *f = fopen(path, "re");
     bool good = f != NULL && fread(&from->table, sizeof from->table, 1, f) == 1;
@@ -153,7 +153,7 @@ static int open_source(const struct share *s, uint32_t number, struct share_sour
         return -EAGAIN;
     }
     (void)snprintf(what, sizeof what, "text-%s", s->name);
-    parts_path(path, what, number);
+    joint_path(path, what, number);
     from->fd = open(path, O_RDONLY | O_CLOEXEC);
     from->at = number == 0 ? 0 : from->table.begin;
     return from->fd >= 0 ? 0 : cannot_read(path, e);
@@ -191,7 +191,7 @@ static int copy_blocks(const struct share *s, struct share_source *sources, int 
     if (rc != 0)
         rt_error_set(e, "no memory");
     for (uint64_t b = 0; rc == 0 && b < s->table.blocks; b++) {
-        struct share_source *from = &sources[b % parts_count()];
+        struct share_source *from = &sources[b % joint_count()];
         if (from->next == from->table.own)
             rc = cannot_read(s->name, e);
         else
@@ -205,13 +205,13 @@ static int copy_blocks(const struct share *s, struct share_source *sources, int 
 
 static int join_to(struct share *s, int to, uint64_t *lines, struct rt_error *e)
 {
-    struct share_source *sources = calloc(parts_count(), sizeof *sources);
+    struct share_source *sources = calloc(joint_count(), sizeof *sources);
     int rc = sources != NULL ? 0 : -ENOMEM;
     uint32_t opened = 0;
     if (rc != 0)
         rt_error_set(e, "no memory");
     *lines = 0;
-    for (; rc == 0 && opened < parts_count(); opened++) {
+    for (; rc == 0 && opened < joint_count(); opened++) {
         sources[opened].fd = -1;
         rc = open_source(s, opened, &sources[opened], e);
         *lines += sources[opened].table.lines;
@@ -235,7 +235,7 @@ int share_join(struct share *s, const char *path, uint64_t *lines, struct rt_err
         return -ENOMEM;
     }
     int rc = write_table(s, e);
-    if (rc != 0 || !parts_is_first())
+    if (rc != 0 || !joint_is_first())
         return rc;
     int to =
         path == NULL ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -297,15 +297,15 @@ static int give_to(struct streams *s, struct stream_file *f, struct rt_error *e)
 {
     uint32_t least = 0;
     f->own = true;
-    if (parts_count() == 1)
+    if (joint_count() == 1)
         return 0;
-    if (s->loads == NULL && (s->loads = calloc(parts_count(), sizeof *s->loads)) == NULL)
+    if (s->loads == NULL && (s->loads = calloc(joint_count(), sizeof *s->loads)) == NULL)
         return no_memory(e);
-    for (uint32_t i = 1; i < parts_count(); i++)
+    for (uint32_t i = 1; i < joint_count(); i++)
         if (s->loads[i] < s->loads[least])
             least = i;
     s->loads[least] += 1 + rt_rank_info(f->rank)->event_count;
-    f->own = least == parts_number();
+    f->own = least == joint_number();
     if (!f->own)
         rt_rank_release(f->rank);
     return 0;
@@ -414,7 +414,7 @@ int streams_open(struct streams **streams, const struct rt_run *run, const struc
     }
     if (rc == 0)
         rc = begin(s, e);
-    if (rc == 0 && parts_count() > 1)
+    if (rc == 0 && joint_count() > 1)
         rc = join(s, e);
     if (rc != 0) {
         streams_close(s);

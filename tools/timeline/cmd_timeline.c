@@ -263,27 +263,27 @@ static int timeline_main(int argc, char **argv)
     struct rt_run *run;
     struct event_replay *replay;
     int code;
-    parts_enter();
+    joint_enter();
     command = (struct timeline_command){.replay = {.command = "timeline", .wait = 10},
                                         .options = {.to = INT64_MAX, .most = 4194304}};
     if (!arguments_one_folder(&a, take_option, &command, "DIR", &command.replay.path, &code))
-        return parts_end(code);
+        return joint_end(code);
     if (!take_ending(&command) || !check_files(&command))
-        return parts_end(TOOL_USAGE);
+        return joint_end(TOOL_USAGE);
     if (command.options.from >= command.options.to) {
         tool_error("timeline", "-from is not before -to: nothing lies between them");
-        return parts_end(TOOL_USAGE);
+        return joint_end(TOOL_USAGE);
     }
     const char *picture = command.svg != NULL ? command.svg : command.png;
     if (command.options.processors && command.svg == NULL && command.png == NULL) {
         tool_error("timeline", "-rows is of pictures: give -svg or -png too; the page has rows "
                                "of processors after its key c");
-        return parts_end(TOOL_USAGE);
+        return joint_end(TOOL_USAGE);
     }
     code = replay_begin(&command.replay, command.replay.out != NULL ? command.replay.out : picture,
                         ".html", &run, &replay);
     if (code != TOOL_OK)
-        return parts_end(code);
+        return joint_end(code);
     bool page = command.replay.out != NULL || (command.svg == NULL && command.png == NULL);
     output_name(out, command.replay.out, rt_run_dir(run), ".html");
     struct target targets[3] = {
@@ -293,11 +293,11 @@ static int timeline_main(int argc, char **argv)
     const char *slash = strrchr(command.replay.path, '/');
     command.options.title = slash != NULL && slash[1] != '\0' ? slash + 1 : command.replay.path;
     command.options.salvaged = command.replay.options.policy == EMU_SALVAGE;
-    if (parts_is_first()) /* the other processes have read their part of the run for it */
+    if (joint_is_first()) /* the other processes have read their part of the run for it */
         code = make_pictures(&command, replay, targets);
     replay_close(replay);
     rt_run_close(run);
-    return parts_end(output_finish("timeline", code));
+    return joint_end(output_finish("timeline", code));
 }
 
 static const struct command_option timeline_options[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes, reads, touches and removes the files of the folder OUT.parts. */
-#include "tools/streams/parts_folder.h"
+#include "tools/streams/joint_folder.h"
 
 #include "base/clock.h"
 #include "base/identity.h"
@@ -32,7 +32,7 @@ static struct {
     volatile pid_t owner; /* 0: it has no files yet */
 } folder;
 
-const char *parts_folder(void)
+const char *joint_folder(void)
 {
     return folder.path;
 }
@@ -48,16 +48,16 @@ static void make_own(const char *path)
     folder.owned++;
 }
 
-void parts_path(char out[PATH_MAX], const char *what, uint32_t number)
+void joint_path(char out[PATH_MAX], const char *what, uint32_t number)
 {
     int n = snprintf(out, PATH_MAX, "%s/%s-%" PRIu32, folder.path, what, number);
     if (n >= PATH_MAX)
-        out[0] = '\0'; /* parts_open_folder() has refused it */
+        out[0] = '\0'; /* joint_open_folder() has refused it */
     else if (number == folder.number)
         make_own(out);
 }
 
-int parts_is_whole(const char *path, struct rt_error *e)
+int joint_is_whole(const char *path, struct rt_error *e)
 {
     char unfinished[PATH_MAX + 16];
     (void)snprintf(unfinished, sizeof unfinished, "%s.unfinished", path);
@@ -68,18 +68,18 @@ int parts_is_whole(const char *path, struct rt_error *e)
     return rc;
 }
 
-int parts_write(const char *what, uint32_t number, const void *bytes, size_t size,
+int joint_write(const char *what, uint32_t number, const void *bytes, size_t size,
                 struct rt_error *e)
 {
     char path[PATH_MAX], unfinished[PATH_MAX + 16];
-    parts_path(path, what, number);
+    joint_path(path, what, number);
     (void)snprintf(unfinished, sizeof unfinished, "%s.unfinished", path);
     int fd = open(unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     bool good = fd >= 0 && write(fd, bytes, size) == (ssize_t)size;
     if (fd >= 0 && close(fd) != 0)
         good = false;
     if (good)
-        return parts_is_whole(path, e);
+        return joint_is_whole(path, e);
     int rc = errno != 0 ? -errno : -EIO;
     rt_error_set(e, "%s cannot be written: %s", path, strerror(-rc));
     if (fd >= 0)
@@ -87,10 +87,10 @@ int parts_write(const char *what, uint32_t number, const void *bytes, size_t siz
     return rc;
 }
 
-long parts_read_bytes(const char *what, uint32_t number, void *bytes, size_t size)
+long joint_read_bytes(const char *what, uint32_t number, void *bytes, size_t size)
 {
     char path[PATH_MAX];
-    parts_path(path, what, number);
+    joint_path(path, what, number);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -100,9 +100,9 @@ long parts_read_bytes(const char *what, uint32_t number, void *bytes, size_t siz
     return rc;
 }
 
-long parts_read(const char *what, uint32_t number, char *text, size_t room)
+long joint_read(const char *what, uint32_t number, char *text, size_t room)
 {
-    long n = parts_read_bytes(what, number, text, room - 1);
+    long n = joint_read_bytes(what, number, text, room - 1);
     text[n > 0 ? n : 0] = '\0';
     return n;
 }
@@ -111,12 +111,12 @@ long parts_read(const char *what, uint32_t number, char *text, size_t room)
 
 int part_here_write(uint32_t number, const struct part_here *here, struct rt_error *e)
 {
-    return parts_write("here", number, here, sizeof *here, e);
+    return joint_write("here", number, here, sizeof *here, e);
 }
 
 int part_here_read(uint32_t number, struct part_here *here)
 {
-    return parts_read_bytes("here", number, here, sizeof *here) == (long)sizeof *here ? 0 : -EIO;
+    return joint_read_bytes("here", number, here, sizeof *here) == (long)sizeof *here ? 0 : -EIO;
 }
 
 bool part_is_there(const struct part_here *other, struct part_watch *watch, uint32_t number,
@@ -127,7 +127,7 @@ bool part_is_there(const struct part_here *other, struct part_watch *watch, uint
     if (strncmp(other->host, self->host, sizeof other->host) == 0)
         return identity_start_time(other->pid) == other->start;
     uint64_t now = clock_monotonic_ns();
-    parts_path(path, "here", number);
+    joint_path(path, "here", number);
     bool there = stat(path, &st) == 0;
     if (watch->seen_ns == 0 || (there && (st.st_mtim.tv_sec != watch->touched_s ||
                                           st.st_mtim.tv_nsec != watch->touched_ns))) {
@@ -183,7 +183,7 @@ static void remove_own(void)
     (void)rmdir(folder.path);
 }
 
-void parts_signalled(void)
+void joint_signalled(void)
 {
     if (folder.owner == getpid())
         remove_own();
@@ -211,7 +211,7 @@ static void empty(void)
     (void)closedir(d);
 }
 
-void parts_remove(bool all)
+void joint_remove(bool all)
 {
     if (folder.path[0] == '\0')
         return;
@@ -252,7 +252,7 @@ static int make(const struct part_here *self, struct rt_error *e)
     return rc;
 }
 
-int parts_open_folder(const char *out, uint32_t number, const struct part_here *self,
+int joint_open_folder(const char *out, uint32_t number, const struct part_here *self,
                       struct rt_error *e)
 {
     size_t length = strlen(out);
@@ -264,7 +264,7 @@ int parts_open_folder(const char *out, uint32_t number, const struct part_here *
     }
     (void)snprintf(folder.path, sizeof folder.path, "%.*s.parts", (int)length, out);
     folder.number = number;
-    parts_path(folder.here, "here", number);
+    joint_path(folder.here, "here", number);
     int rc = number == 0 ? make(self, e) : 0;
     if (rc != 0) { /* no file in the folder is this process's */
         folder.path[0] = '\0';

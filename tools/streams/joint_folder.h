@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps the folder OUT.parts and the small files in it for joint_processes.c, which knows their
  * purpose. */
-#ifndef REGTRACE_TOOLS_STREAMS_PARTS_FOLDER_H
-#define REGTRACE_TOOLS_STREAMS_PARTS_FOLDER_H
+#ifndef REGTRACE_TOOLS_STREAMS_JOINT_FOLDER_H
+#define REGTRACE_TOOLS_STREAMS_JOINT_FOLDER_H
 
 #include "base/error.h"
 
@@ -27,20 +27,20 @@ struct part_watch {
 
 /* Sets the folder's name. The first process makes the folder, or empties one whose job is gone, and
  * writes its here-0. From now on this process touches its here-K every few seconds, and
- * parts_signalled() removes its files. Returns 0 or -errno: -EBUSY if a live job uses the
+ * joint_signalled() removes its files. Returns 0 or -errno: -EBUSY if a live job uses the
  * folder. */
-RT_MUST_CHECK int parts_open_folder(const char *out, uint32_t number, const struct part_here *self,
+RT_MUST_CHECK int joint_open_folder(const char *out, uint32_t number, const struct part_here *self,
                                     struct rt_error *e);
-const char *parts_folder(void);
+const char *joint_folder(void);
 /* Removes this process's files; if `all`, those of all processes and the folder. */
-void parts_remove(bool all);
+void joint_remove(bool all);
 
-RT_MUST_CHECK int parts_write(const char *what, uint32_t number, const void *bytes, size_t size,
+RT_MUST_CHECK int joint_write(const char *what, uint32_t number, const void *bytes, size_t size,
                               struct rt_error *e);
 /* Returns the number of bytes read, at most `size`, or -errno. */
-long parts_read_bytes(const char *what, uint32_t number, void *bytes, size_t size);
+long joint_read_bytes(const char *what, uint32_t number, void *bytes, size_t size);
 /* Reads a text of at most room - 1 bytes and ends it with a NUL. */
-long parts_read(const char *what, uint32_t number, char *text, size_t room);
+long joint_read(const char *what, uint32_t number, char *text, size_t room);
 
 RT_MUST_CHECK int part_here_write(uint32_t number, const struct part_here *here,
                                   struct rt_error *e);
