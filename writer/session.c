@@ -133,7 +133,7 @@ static int open_file(struct writer_session *s, struct rt_error *e)
     rc = schema_start_hdf5(e);
     if (rc != 0)
         return rc;
-    identify_fill(&id, &s->facts, &s->stream);
+    stream_facts_identity(&id, &s->facts, &s->stream);
     const char *metadata = drain_metadata(&s->drain, &bytes);
     rc = claim_new_path(&s->claim, path);
     if (rc == 0)
@@ -314,7 +314,7 @@ static int finish_file(struct writer_session *s, enum ending ending, bool *kept)
         rc = values_write(s->drain.values, &s->file);
     if (rc == 0)
         rc = calibrate(s);
-    identify_fill(&id, &s->facts, &s->stream);
+    stream_facts_identity(&id, &s->facts, &s->stream);
     if (rc == 0)
         rc = rankfile_update(&s->file, &id);
     (void)snprintf(reason, sizeof reason, "%s%s", words[ending],
@@ -393,7 +393,7 @@ static int end_session(struct writer_session *s, enum ending ending)
 static void prepare_claim(struct writer_session *s)
 {
     struct claim *c = &s->claim;
-    identify_claim(c, &s->facts, &s->stream, s->dir);
+    stream_facts_claim(c, &s->facts, &s->stream, s->dir);
     c->writer_pid = (uint32_t)getpid();
     c->writer_start_time = identity_start_time(c->writer_pid);
 }
@@ -440,7 +440,7 @@ static int start(struct writer_session *s, int stream_fd, const char *dir, struc
         return rc;
     struct stream_header *h = header(s);
     owner_open(&s->owner, h->pid, h->pid_start_time);
-    rc = identify_stream(&s->facts, &s->drain);
+    rc = stream_facts_read(&s->facts, &s->drain);
     s->drain.max_bytes = s->facts.max_bytes;
     clock_init(h->clock_source == CLOCK_SOURCE_MONOTONIC);
     log_set_folder(dir, atomic_load(&h->rank), h->pid);

@@ -46,7 +46,7 @@ static void find_path(struct stream_facts *f, int fd)
         f->stream_path[0] = '\0';
 }
 
-int identify_stream(struct stream_facts *f, const struct drain *d)
+int stream_facts_read(struct stream_facts *f, const struct drain *d)
 {
     uint32_t bytes;
     *f = (struct stream_facts){.deflate = 1};
@@ -58,8 +58,8 @@ int identify_stream(struct stream_facts *f, const struct drain *d)
     return rc;
 }
 
-void identify_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,
-                    const char *dir)
+void stream_facts_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,
+                        const char *dir)
 {
     struct stream_header *h = s->header;
     *c = (struct claim){.rank = atomic_load(&h->rank),
@@ -75,8 +75,8 @@ void identify_claim(struct claim *c, const struct stream_facts *f, const struct 
     (void)snprintf(c->dir, sizeof c->dir, "%s", dir);
 }
 
-void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
-                   const struct stream *s)
+void stream_facts_identity(struct rankfile_identity *id, const struct stream_facts *f,
+                           const struct stream *s)
 {
     struct stream_header *h = s->header;
     *id = (struct rankfile_identity){
@@ -103,7 +103,7 @@ void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
     };
 }
 
-void identify_again(struct rankfile_identity *id, const struct rt_rank *old)
+void rank_file_identity(struct rankfile_identity *id, const struct rt_rank *old)
 {
     const struct reader_info *i = rt_rank_raw_info(old);
     *id = (struct rankfile_identity){

@@ -19,18 +19,18 @@ struct stream_facts {
 };
 
 /* Reads the metadata, and finds the path of the stream's descriptor. Returns 0 or -ENOMEM. */
-int identify_stream(struct stream_facts *f, const struct drain *d);
+int stream_facts_read(struct stream_facts *f, const struct drain *d);
 
 /* Fills in the entry of the stream's process, on this host, in the run's folder `dir`: without a
  * file, without a writer, state CLAIM_WAITING. */
-void identify_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,
-                    const char *dir);
+void stream_facts_claim(struct claim *c, const struct stream_facts *f, const struct stream *s,
+                        const char *dir);
 
 /* Fills in the attributes as of now, with this process as the writer. Texts point into *f. */
-void identify_fill(struct rankfile_identity *id, const struct stream_facts *f,
-                   const struct stream *s);
+void stream_facts_identity(struct rankfile_identity *id, const struct stream_facts *f,
+                           const struct stream *s);
 
 /* Fills in the attributes of a rank file that was read, without a writer. Texts point into *old. */
-void identify_again(struct rankfile_identity *id, const struct rt_rank *old);
+void rank_file_identity(struct rankfile_identity *id, const struct rt_rank *old);
 
 #endif

@@ -63,7 +63,7 @@ static bool open_stream(struct patient *p, const char *path, struct rt_error *e)
         stream_close(&p->stream);
         return false;
     }
-    if (identify_stream(&p->facts, &p->drain) != 0) {
+    if (stream_facts_read(&p->facts, &p->drain) != 0) {
         drain_free(&p->drain);
         stream_close(&p->stream);
         rt_error_set(e, "no memory");
@@ -257,10 +257,10 @@ static int write_new(struct patient *p, const char *path, struct rt_error *e)
     if (p->has_stream) {
         metadata = drain_metadata(&p->drain, &stream_bytes);
         old_bytes = stream_bytes;
-        identify_fill(&id, &p->facts, &p->stream);
+        stream_facts_identity(&id, &p->facts, &p->stream);
         p->drain.metadata_done = stream_bytes;
     } else {
-        identify_again(&id, p->old);
+        rank_file_identity(&id, p->old);
     }
     id.writer_pid = 0;
     id.writer_start_time = 0;

@@ -98,13 +98,13 @@ static int claim_stream(struct unclaimed_search *s, struct stream *stream)
     struct claim c;
     if (drain_init(&drain, stream) != 0)
         return 0;
-    int rc = identify_stream(&facts, &drain);
+    int rc = stream_facts_read(&facts, &drain);
     drain_free(&drain);
     if (rc != 0) {
         rt_error_set(s->e, "no memory");
         return rc;
     }
-    identify_claim(&c, &facts, stream, s->dir);
+    stream_facts_claim(&c, &facts, stream, s->dir);
     rc = claim_register(&c, s->e);
     s->registered += rc == 0;
     return rc;
