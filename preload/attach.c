@@ -27,7 +27,7 @@
 struct ctl_moment moment_now(uintptr_t ip)
 {
     return (struct ctl_moment){
-        .icount = counting_now(recorder_self.window_state), .clock = clock_ticks(), .ip = ip};
+        .icount = counting_now(recorder_self.preload_thread), .clock = clock_ticks(), .ip = ip};
 }
 
 /* Allocates the thread's state, and counts its instructions from here on if a counter was chosen.
@@ -45,7 +45,7 @@ static struct preload_thread *make_counter(struct recorder_thread *t)
     struct preload_thread *pt = (struct preload_thread *)p; /* NOLINT: the kernel's address */
     pt->bytes = bytes;
     pt->automaton_memory = (char *)pt + head;
-    t->window_state = pt;
+    t->preload_thread = pt;
     parts_thread_made(pt, (char *)pt + head + size);
     counting_begin(pt, t);
     return pt;
@@ -56,7 +56,7 @@ static struct preload_thread *make_counter(struct recorder_thread *t)
  * late. */
 static struct preload_thread *make_thread(struct recorder_thread *t, bool at_begin)
 {
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     bool counted = pt != NULL;
     if (!counted && (pt = make_counter(t)) == NULL)
         return NULL;
@@ -64,7 +64,7 @@ static struct preload_thread *make_thread(struct recorder_thread *t, bool at_beg
     struct ctl_moment m = moment_now(0);
     if (m.icount != CTL_UNKNOWN)
         m.icount = counted ? counting_known(pt) : 0;
-    /* Callbacks of the automaton find the thread through recorder_self.window_state. */
+    /* Callbacks of the automaton find the thread through recorder_self.preload_thread. */
     pt->automaton = ctl_thread_init(process.shared, pt->automaton_memory, t->tid, &m);
     t->automaton = pt->automaton;
     probes_wake();
@@ -81,7 +81,7 @@ struct preload_thread *thread_count_from_here(void)
 {
     struct recorder_thread *t = &recorder_self;
     bool asked = strcmp(process.options.text[OPT_pmu], "auto") != 0;
-    if (process.pmu == NULL || process.internal_signal == 0 || t->window_state != NULL ||
+    if (process.pmu == NULL || process.internal_signal == 0 || t->preload_thread != NULL ||
         t->attachment != RECORDER_UNATTACHED || (process_is_idle() && !asked) ||
         atomic_load(&process_start_state) == START_OVER)
         return NULL;
@@ -96,12 +96,12 @@ struct preload_thread *thread_count_from_here(void)
 void thread_count_ends(void)
 {
     struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     if (t->attachment != RECORDER_UNATTACHED || pt == NULL || pt->automaton != NULL)
         return;
     uint64_t mask = sys_block_signals();
     counting_thread_ends(t, pt);
-    t->window_state = NULL;
+    t->preload_thread = NULL;
     probe_room_end();
     sys_restore_signals(mask);
     own_stack_unmap(pt->wait_stack);
@@ -121,7 +121,7 @@ RT_COLD static bool follow_unseen_fork(const struct recorder_thread *t)
 static void attach_here(void *p)
 {
     struct recorder_thread *t = p;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     if (t->attachment == RECORDER_UNATTACHED && recorder_thread_attach(t, false)) {
         if (pt == NULL || pt->automaton == NULL)
             pt = make_thread(t, !process.activated && (uint32_t)sys_gettid() == process.pid);
@@ -145,7 +145,7 @@ static struct preload_thread *attach(struct recorder_thread *t)
     uint64_t mask = sys_block_signals();
     run_with_room(NULL, attach_here, t);
     sys_restore_signals(mask);
-    return recorder_is_attached(t) ? t->window_state : NULL;
+    return recorder_is_attached(t) ? t->preload_thread : NULL;
 }
 
 struct preload_thread *thread_self(void)
@@ -153,12 +153,12 @@ struct preload_thread *thread_self(void)
     struct recorder_thread *t = &recorder_self;
     if (RT_UNLIKELY(recorder_was_forked()) && !follow_unseen_fork(t))
         return NULL;
-    if (RT_LIKELY(t->window_state != NULL && recorder_is_attached(t)))
-        return t->window_state;
+    if (RT_LIKELY(t->preload_thread != NULL && recorder_is_attached(t)))
+        return t->preload_thread;
     if (t->attachment == RECORDER_DETACHED || t->in_toolkit || process_is_idle_now())
         return NULL;
     int keep = errno;
-    bool counted = t->window_state != NULL;
+    bool counted = t->preload_thread != NULL;
     unsigned own = counting_own_begin();
     struct preload_thread *pt = process_ensure_started() ? attach(t) : NULL;
     counting_own_end(own);
@@ -199,7 +199,7 @@ void thread_begin(uintptr_t start_routine, const char *start_image, bool helper)
 void thread_finish(void)
 {
     struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     probes_thread_gone();
     if (t->claimed != 0)
         requests_early_thread(t->claimed - 1, 0);
@@ -217,7 +217,7 @@ void thread_finish(void)
         triggers_count_armed(NULL);
     }
     t->automaton = NULL;
-    t->window_state = NULL;
+    t->preload_thread = NULL;
     probe_room_end();
     recorder_thread_end(t);
     sys_restore_signals(mask);

@@ -106,7 +106,7 @@ void process_finish(unsigned reason, bool wait)
     }
     struct recorder_thread *t = &recorder_self;
     t->in_toolkit++;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     /* Note the count first: the rest of this function is not the program's. */
     windows_close_thread(t, reason, totals_note(t, pt));
     atomic_store(&recorder_stream.header->ended, clock_ticks());

@@ -75,7 +75,7 @@ void process_after_fork_child(void)
     if (!process.traced || process.shared == NULL)
         return;
     struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     bool again = pt != NULL && t->attachment == RECORDER_UNATTACHED;
     own_stack_forked();
     windows_forked(pt, again);
@@ -95,7 +95,7 @@ void process_after_fork_child(void)
     void *automaton = t->automaton;
     recorder_after_fork(t);
     atomic_store(&process_start_state, process.follow ? START_UNTRIED : START_OVER);
-    t->window_state = pt;
+    t->preload_thread = pt;
     t->automaton = automaton;
     t->counted =
         pt != NULL && pt->counting.counter.backend != NULL ? RECORDER_COUNTED_INSTRUCTIONS : 0;

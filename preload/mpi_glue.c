@@ -27,7 +27,7 @@ static void init_failed(void)
 {
     if (!process.traced)
         return;
-    parts_hold(recorder_self.window_state, false);
+    parts_hold(recorder_self.preload_thread, false);
 }
 
 /* Results of MPI_Init, for a stream that is made later. Valid in the process `pid`, not in its
@@ -67,7 +67,7 @@ static void init_done(int rank, int size, int thread_level, int abi)
     known.abi = abi;
     known.state = STREAM_MPI_UP;
     known.pid = process.pid;
-    parts_hold(recorder_self.window_state, false);
+    parts_hold(recorder_self.preload_thread, false);
     if (!recorder_is_on())
         return;
     struct stream_header *h = recorder_stream.header;

@@ -13,7 +13,7 @@
 void process_before_exec(const char *path)
 {
     struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     if (!process.traced || !recorder_is_on() || pt == NULL || pt->automaton == NULL)
         return;
     (void)recorder_active(t);
@@ -30,7 +30,7 @@ void process_before_exec(const char *path)
 void process_exec_failed(void)
 {
     struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     if (!process.traced || !recorder_is_on() || pt == NULL || pt->automaton == NULL)
         return;
     atomic_store(&recorder_stream.header->state, STREAM_LIVE);

@@ -69,10 +69,10 @@ struct recorder_thread {
      * address of its slot, + 1 for a leave; 0 = none. Then the event's head. */
     uintptr_t pending;
     uint64_t pending_head;
-    void *automaton;    /* struct ctl_thread of controller/ */
-    void *window_state; /* struct preload_thread of preload/ */
-    uint32_t claimed;   /* tid + 1 that the thread's creator claimed for it; 0 = none */
-    uint32_t proved;    /* mpi/: not 0: the current call succeeded, so its handles are valid */
+    void *automaton;      /* struct ctl_thread of controller/ */
+    void *preload_thread; /* struct preload_thread of preload/ */
+    uint32_t claimed;     /* tid + 1 that the thread's creator claimed for it; 0 = none */
+    uint32_t proved;      /* mpi/: not 0: the current call succeeded, so its handles are valid */
     struct recorder_scratch *scratch; /* NULL: not mapped, or in use */
     uint64_t latest;                  /* of recorder_set_latest(); 0: none */
 };

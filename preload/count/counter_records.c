@@ -110,7 +110,7 @@ void counters_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
 
 void counters_call_begin(struct recorder_thread *t)
 {
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     uint64_t mask = sys_block_signals();
     pt->counters.called_window = t->window;
     pmu_counters_read(&pt->counters.running, pt->counters.called);
@@ -121,7 +121,7 @@ void counters_call_begin(struct recorder_thread *t)
 void counters_call_end(struct recorder_thread *t)
 {
     struct pmu_reading now[PMU_COUNTERS];
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     uint64_t mask = sys_block_signals();
     if (t->recording != 0 && pt->counters.called_window == t->window) {
         pmu_counters_read(&pt->counters.running, now);
@@ -134,7 +134,7 @@ void counters_call_end(struct recorder_thread *t)
 void counters_stats(struct recorder_thread *t, uint32_t code, uint32_t alarm, uint32_t tid)
 {
     struct pmu_reading now[PMU_COUNTERS];
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     (void)recorder_emit(t, code, alarm, tid);
     if (set.count == 0 || pt == NULL)
         return;

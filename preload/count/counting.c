@@ -96,7 +96,7 @@ static uint64_t read_count(const void *counter)
 void counting_measure_own(void)
 {
     struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     /* A thread that is attached later is not measured: nothing is started for that alone. */
     if (pt == NULL || pt->automaton == NULL || pt->counting.counter.backend == NULL ||
         pt->counting.counter.backend->steps)
@@ -358,6 +358,6 @@ void counting_forked(struct recorder_thread *t, struct preload_thread *pt)
 
 bool counting_is_overflow(const siginfo_t *info)
 {
-    const struct preload_thread *pt = recorder_self.window_state;
+    const struct preload_thread *pt = recorder_self.preload_thread;
     return pt != NULL && pmu_is_overflow(&pt->counting.counter, info);
 }

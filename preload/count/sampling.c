@@ -180,7 +180,7 @@ static enum sample_kind kind_of(const struct preload_thread *pt, const siginfo_t
 
 bool sampling_is_due(const siginfo_t *info)
 {
-    return kind_of(recorder_self.window_state, info) != SAMPLE_KINDS;
+    return kind_of(recorder_self.preload_thread, info) != SAMPLE_KINDS;
 }
 
 /* --- callers ---------------------------------------------------------------------------------- */
@@ -262,7 +262,7 @@ void sampling_values_end(struct preload_thread *pt)
 
 void sampling_values_waited(uint64_t ticks)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     pace_exclude(&pt->sampling.samplers[SAMPLE_VALUES].pace, ticks);
 }
 

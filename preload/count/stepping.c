@@ -51,7 +51,7 @@ void counting_steps_begin(void)
 
 static struct counting *counted(void)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     return pt != NULL && pt->counting.counter.backend != NULL ? &pt->counting : NULL;
 }
 
@@ -147,7 +147,7 @@ static bool is_behind(const struct preload_thread *pt)
 /* The count was reached, or another thread has fired. Runs on a stack with room. */
 static void due(void *context)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     if (!process.traced || pt->automaton == NULL)
         return;
     if (is_behind(pt)) {
@@ -194,7 +194,7 @@ static void come_unstepped(struct pmu_thread *c, enum probe_kind kind, void *con
     probes_come(context);
     if (kind != PROBE_PATCHED)
         set_ip(context, at + 1);
-    else if (recorder_self.window_state == NULL || processes_vfork_depth != 0)
+    else if (recorder_self.preload_thread == NULL || processes_vfork_depth != 0)
         probes_go_on(context);
     else
         c->step.passed = at;
@@ -255,7 +255,7 @@ bool counting_trapped(int signo, siginfo_t *info, void *context)
 {
     if (!threads_are_stepped)
         return false;
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     struct pmu_thread unknown = {.backend = NULL};
     struct pmu_thread *c = pt != NULL ? &pt->counting.counter : &unknown;
     if (!process.traced && processes_vfork_depth == 0)
@@ -273,7 +273,7 @@ bool counting_trapped(int signo, siginfo_t *info, void *context)
 
 struct pmu_inside counting_handler_begin(void *context)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     if (RT_LIKELY(!threads_are_stepped) || pt == NULL || processes_vfork_depth != 0)
         return (struct pmu_inside){0};
     return pmu_step_settle(&pt->counting.counter, context);
@@ -283,7 +283,7 @@ struct pmu_inside counting_handler_begin(void *context)
  * pmu_step_resume() has prepared for the return. */
 void counting_handler_end(void *context, struct pmu_inside inside)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     if (RT_LIKELY(!threads_are_stepped) || pt == NULL || processes_vfork_depth != 0)
         return;
     int keep = errno;

@@ -87,7 +87,7 @@ void totals_finish(void)
 {
     struct stream_header *h = recorder_stream.header;
     uint32_t n = atomic_load(&h->thread_count);
-    const struct preload_thread *pt = recorder_self.window_state;
+    const struct preload_thread *pt = recorder_self.preload_thread;
     if (pt != NULL)
         say_share(&pt->counting.counter);
     if (process.options.number[OPT_count] == 0)

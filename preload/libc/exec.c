@@ -44,7 +44,7 @@ static int exec_really(const struct exec_call *c, char *const envp[])
  * because that has no handler for it yet. Signals of other threads end with those threads. */
 static bool hold_counters(bool held)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     if (pt == NULL)
         return false;
     bool before = pt->counting.held;

@@ -95,7 +95,7 @@ static void child_made(pid_t child)
  * before the child's first event is missed. */
 static void child_goes_on(void)
 {
-    const struct preload_thread *pt = recorder_self.window_state;
+    const struct preload_thread *pt = recorder_self.preload_thread;
     if (memory_is_traced && process.traced && processes_vfork_depth == 0 && pt != NULL &&
         pt->was_recording)
         (void)recorder_active(&recorder_self);

@@ -129,7 +129,7 @@ static bool go_on(struct values_thread *v, ucontext_t *uc)
     v->followed += before - v->left;
     give_registers(v, uc);
     if (v->end == END_STEP && begin_step(v, uc)) {
-        sampling_values_halt(recorder_self.window_state);
+        sampling_values_halt(recorder_self.preload_thread);
         return true;
     }
     run_with_room(uc, values_record, v);
@@ -169,7 +169,7 @@ bool values_hit(struct preload_thread *pt, const void *context, uint32_t weight)
 bool values_trapped(int signo, siginfo_t *info, void *context)
 {
     (void)signo;
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     ucontext_t *uc = context;
     struct values_thread *v = pt != NULL ? pt->values : NULL;
     if (v == NULL || !v->stepping || info->si_code <= 0 || info->si_code == SI_KERNEL ||
@@ -226,7 +226,7 @@ static bool undo(struct values_thread *v, ucontext_t *uc)
 
 bool values_faulted(int signo, siginfo_t *info, void *context)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     struct values_thread *v = pt != NULL ? pt->values : NULL;
     if (RT_LIKELY(v == NULL) || !is_fault(signo))
         return false;

@@ -25,7 +25,7 @@ static uintptr_t frame_bytes(const ucontext_t *uc)
 /* Returns the thread's stack for continued calls, or 0 without memory. */
 static uintptr_t wait_stack(void)
 {
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     if (pt != NULL && pt->wait_stack == 0)
         pt->wait_stack = own_stack_map();
     return pt != NULL ? pt->wait_stack : 0;

@@ -12,7 +12,7 @@ uint64_t alarm_armed(void *context, uint32_t tid, const struct ctl_arming *armin
     (void)context;
     (void)tid;
     const struct ctl_alarm *alarm = ctl_config_alarm(process.config, arming->alarm);
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     if (pt == NULL || alarm == NULL)
         return CTL_UNKNOWN;
     if (alarm->type == CTL_ICOUNT || alarm->type == CTL_UNIFORM)
@@ -24,7 +24,7 @@ void alarm_disarmed(void *context, uint32_t tid, uint16_t alarm)
 {
     (void)context;
     (void)tid;
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     if (pt == NULL)
         return;
     uint16_t chain = ctl_config_alarm(process.config, alarm)->chain;

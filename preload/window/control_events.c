@@ -74,7 +74,7 @@ static void fired_on_thread(void *p)
 {
     const struct firing *firing = p;
     struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     struct ctl_fired known = *firing->fired, *f = &known;
     bool start = false, api = firing->api;
     if (pt->counting.late) /* counting began somewhere in mid-thread: hide these counts */
@@ -104,7 +104,7 @@ static void fired_on_thread(void *p)
 void control_alarm_fired(void *context, const struct ctl_fired *f)
 {
     (void)context;
-    struct preload_thread *pt = recorder_self.window_state;
+    struct preload_thread *pt = recorder_self.preload_thread;
     if (pt == NULL || !recorder_is_on())
         return;
     pt->fired = true;
@@ -116,7 +116,7 @@ void control_alarm_fired(void *context, const struct ctl_fired *f)
 bool control_would_change(struct recorder_thread *t, bool open, bool bcast)
 {
     (void)recorder_active(t); /* applies the windows that other threads opened and closed */
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     return pt != NULL && recorder_is_on() &&
            !windows_would_ignore(t, pt, open, bcast, WINDOW_REGION);
 }

@@ -176,7 +176,7 @@ static void drop_dead(struct recorder_thread *t, struct preload_thread *pt, uint
 void functions_jumped(uintptr_t stack)
 {
     struct recorder_thread *t = &recorder_self;
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     if ((!wanted && !events_wanted) || t->in_toolkit || pt == NULL || !recorder_is_attached(t))
         return;
     drop_dead(t, pt, stack);

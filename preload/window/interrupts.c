@@ -53,7 +53,7 @@ void process_interrupted(siginfo_t *info, void *context)
         if (recorder_is_on() && t->recording)
             (void)recorder_emit(t, EV_INTERRUPTED, 1, 0);
     }
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     if (info->si_signo == SIGIO) {
         if (pt != NULL)
             counting_unqueued(pt, info, context);

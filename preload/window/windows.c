@@ -162,7 +162,7 @@ void windows_follow(struct recorder_thread *t, struct preload_thread *pt)
 
 static void follow_here(void *p)
 {
-    windows_follow(p, recorder_self.window_state);
+    windows_follow(p, recorder_self.preload_thread);
 }
 
 uint32_t windows_sync(struct recorder_thread *t)
@@ -300,12 +300,12 @@ bool windows_would_ignore(const struct recorder_thread *t, const struct preload_
 
 static void close_here(void *p)
 {
-    close_window(&recorder_self, recorder_self.window_state, true, p);
+    close_window(&recorder_self, recorder_self.preload_thread, true, p);
 }
 
 void windows_close_thread(struct recorder_thread *t, unsigned reason, uint64_t icount)
 {
-    struct preload_thread *pt = t->window_state;
+    struct preload_thread *pt = t->preload_thread;
     if (pt == NULL || !recorder_is_on())
         return;
     if (!t->recording) {

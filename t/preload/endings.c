@@ -260,7 +260,7 @@ static void test_ends_of_children(void)
 int main(void)
 {
     thread = &recorder_self;
-    thread->window_state = &pt;
+    thread->preload_thread = &pt;
     thread->recording = 1;
     pt.automaton = automaton;
     process.traced = true;

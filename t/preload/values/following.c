@@ -368,7 +368,7 @@ bool following_prepare(uintptr_t at)
     if (arena == MAP_FAILED || mprotect(arena + ARENA, ARENA, PROT_NONE) != 0 ||
         state_of_values == MAP_FAILED || !values_codes_prepare())
         exit(99);
-    recorder_self.window_state = &own;
+    recorder_self.preload_thread = &own;
     own.sampling.samplers[SAMPLE_VALUES].sampler.factor = 1;
     values_are_captured = true;
     (void)sigaltstack(&s, NULL);
