@@ -5,7 +5,7 @@
 #include "preload/memory/memory.h"
 #include "base/format/event_fields.h"
 #include "preload/count/sampling.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -240,8 +240,8 @@ static void record_place(struct recorder_thread *t, uint32_t weight, const void 
     (void)recorder_emit(t, EV_SAMPLE, signals_ip_of(context),
                         EVENT_PUT(EV_SAMPLE, periods, weight) | EVENT_PUT(EV_SAMPLE, callers, n));
     for (uint32_t i = 0; i < n; i += 2)
-        (void)recorder_emit(t, EV_SAMPLE_CALLERS, probe_copy_stands_for(callers[i]),
-                            probe_copy_stands_for(callers[i + 1]));
+        (void)recorder_emit(t, EV_SAMPLE_CALLERS, memory_copy_stands_for(callers[i]),
+                            memory_copy_stands_for(callers[i + 1]));
 }
 
 static void again(struct preload_thread *pt, enum sample_kind kind)

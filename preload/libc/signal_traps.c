@@ -6,7 +6,7 @@
 #include "base/sys.h"
 #include "preload/count/counting.h"
 #include "preload/libc/signals.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/patch/probes.h"
 #include "preload/values/values.h"
 #include "preload/window/parts.h"
@@ -19,7 +19,7 @@ uintptr_t signals_ip_of(const void *context)
 {
     const ucontext_t *uc = context;
 #if defined(__x86_64__)
-    return probe_copy_stands_for((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+    return memory_copy_stands_for((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
 #else
     return (uintptr_t)uc->uc_mcontext.pc;
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Images with instrumented copies: probe_copies.c looks copies up, probe_copies_make.c makes those
- * of whole images, probe_copies_late.c adds mid-function entries as the process runs. Only these
- * files include this header. */
+ * Images with instrumented copies: memory_copies.c looks copies up, memory_copies_make.c makes
+ * those of whole images, memory_copies_late.c adds mid-function entries as the process runs. Only
+ * these files include this header. */
 #ifndef REGTRACE_PRELOAD_MEMORY_COPY_IMAGES_H
 #define REGTRACE_PRELOAD_MEMORY_COPY_IMAGES_H
 
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 
 /* A mid-function entry that was asked for, by its place in the image and the kind of question.
  * Never removed. */
@@ -81,23 +81,23 @@ size_t copies_hooks_at(const struct copies_image *m);
 #define COPIES_HOOK_BYTES 16u /* bytes of each jump */
 #define COPIES_HOOKS 4u
 
-/* Hooks that copies call (probe_copies_hooks.c): COPY_RETURNS, COPY_JUMPS, COPY_LEAVES,
+/* Hooks that copies call (memory_copies_hooks.c): COPY_RETURNS, COPY_JUMPS, COPY_LEAVES,
  * COPY_LOST. */
-void probe_copy_returning(void) RT_HIDDEN;
-void probe_copy_jumping(void) RT_HIDDEN;
-void probe_copy_leaving(void) RT_HIDDEN;
-void probe_copy_losing(void) RT_HIDDEN;
+void memory_copy_returning(void) RT_HIDDEN;
+void memory_copy_jumping(void) RT_HIDDEN;
+void memory_copy_leaving(void) RT_HIDDEN;
+void memory_copy_losing(void) RT_HIDDEN;
 /* Labels in the hooks:
  * - _again: the hook begins to decide whether there is more to do; it may begin here once more
  * - _decided: it has decided
  * - _end: end of its code */
-void probe_copy_returning_again(void) RT_HIDDEN;
-void probe_copy_jumping_again(void) RT_HIDDEN;
-void probe_copy_returning_decided(void) RT_HIDDEN;
-void probe_copy_jumping_decided(void) RT_HIDDEN;
-void probe_copy_returning_end(void) RT_HIDDEN;
-void probe_copy_jumping_end(void) RT_HIDDEN;
-void probe_copy_leaving_end(void) RT_HIDDEN;
-void probe_copy_losing_end(void) RT_HIDDEN;
+void memory_copy_returning_again(void) RT_HIDDEN;
+void memory_copy_jumping_again(void) RT_HIDDEN;
+void memory_copy_returning_decided(void) RT_HIDDEN;
+void memory_copy_jumping_decided(void) RT_HIDDEN;
+void memory_copy_returning_end(void) RT_HIDDEN;
+void memory_copy_jumping_end(void) RT_HIDDEN;
+void memory_copy_leaving_end(void) RT_HIDDEN;
+void memory_copy_losing_end(void) RT_HIDDEN;
 
 #endif

@@ -18,7 +18,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory_file.h"
 #include "preload/memory/memory_frames.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/process.h"
 #include "preload/stack/with_room.h"
 #include "preload/thread.h"
@@ -161,12 +161,12 @@ static void end(enum memory_end how, uint64_t at)
  * interrupted. */
 static void end_all(void)
 {
-    bool within = probe_copies_have(memory_where.at);
+    bool within = memory_copies_have(memory_where.at);
     struct memory_unwound past = memory_self->unwound;
     struct memory_handler *h = memory_self->handlers;
     for (unsigned n = memory_self->level;; n--) {
         for (; h != NULL && !h->has_file; h = h->outer) {
-            within = within || probe_copies_have(h->at);
+            within = within || memory_copies_have(h->at);
             memory_leave_slots(&h->flight, &h->target);
         }
         /* An unwinder whose catch was not seen (a C++ library of the program), or a backtrace. */
@@ -184,7 +184,7 @@ static void end_all(void)
             return;
         memory_leave_frames(h->stack, UINTPTR_MAX);
         memory_leave_slots(&h->flight, &h->target);
-        within = probe_copies_have(h->at);
+        within = memory_copies_have(h->at);
         past = h->unwound;
         h = h->outer;
     }
@@ -328,8 +328,8 @@ uintptr_t memory_jumps_on(void)
      * on. Otherwise it ends here in two cases: setjmp was called in a copy, so the code after it
      * was recorded before; or a mid-function entry follows the target, so the window has opened
      * deeper, and the jump leaves every frame that runs as a copy. */
-    if (open && !probe_copies_have(target) &&
-        (memory_self->flight.from_copy || probe_copy_after(target) != 0)) {
+    if (open && !memory_copies_have(target) &&
+        (memory_self->flight.from_copy || memory_copy_after(target) != 0)) {
         end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));
         open = false;
     }
@@ -344,9 +344,10 @@ uintptr_t memory_jumps_on(void)
 void memory_unwound(uintptr_t at)
 {
     /* Unwinders look up callers one byte before their return addresses. */
-    if (memory_is_traced && is_open() && memory_self->unwound.at == 0 && probe_copies_have(at))
-        memory_self->unwound = (struct memory_unwound){
-            memory_file_at(memory_self->files[memory_self->level]), probe_copy_return(at + 1) == 0};
+    if (memory_is_traced && is_open() && memory_self->unwound.at == 0 && memory_copies_have(at))
+        memory_self->unwound =
+            (struct memory_unwound){memory_file_at(memory_self->files[memory_self->level]),
+                                    memory_copy_return(at + 1) == 0};
 }
 
 /* Ends the segment where an unwinder left the copies, and records what the program does from here
@@ -383,7 +384,7 @@ void memory_lands(const uintptr_t kept[6], uintptr_t stack)
  * nothing is left to do: the function continues in the copy. */
 void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
 {
-    if ((!memory_self->wanted && memory_self->handlers == NULL) || probe_copies_have(back))
+    if ((!memory_self->wanted && memory_self->handlers == NULL) || memory_copies_have(back))
         return;
     uint64_t mask = sys_block_signals();
     leave_stack(from, to);
@@ -399,7 +400,7 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 {
     uint64_t mask = sys_block_signals();
     struct memory_interrupted before = memory_interrupt((uintptr_t)stack, 0);
-    if (!probe_copies_have(
+    if (!memory_copies_have(
             copy_slots[COPY_TARGET])) { /* else a window opened here and led the jump to a copy */
         if (is_open())
             end(MEMORY_JUMPED, memory_file_at(memory_self->files[memory_self->level]));

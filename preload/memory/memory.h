@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Memory traces (REGTRACE_MEMORY): in windows the program's functions run as instrumented copies
- * (probe_copies.h), which record into a file of the thread (base/format/memory_recording.h).
+ * (memory_copies.h), which record into a file of the thread (base/format/memory_recording.h).
  * x86-64. */
 #ifndef REGTRACE_PRELOAD_MEMORY_MEMORY_H
 #define REGTRACE_PRELOAD_MEMORY_MEMORY_H

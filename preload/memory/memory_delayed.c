@@ -9,7 +9,7 @@
 
 #include "base/sys.h"
 #include "preload/memory/memory.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -37,7 +37,7 @@ static bool is_system_call(uintptr_t at)
 static bool is_amid(const ucontext_t *uc)
 {
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    return probe_copies_have(at) && probe_copy_leave(at) == 0 && !is_system_call(at) &&
+    return memory_copies_have(at) && memory_copy_leave(at) == 0 && !is_system_call(at) &&
            !((uintptr_t)uc->uc_mcontext.gregs[REG_RCX] == at && is_system_call(at - 2));
 }
 

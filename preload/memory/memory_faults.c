@@ -11,7 +11,7 @@
 #include "preload/libc/signals.h"
 #include "preload/memory/memory_file.h"
 #include "preload/memory/memory_frames.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -55,7 +55,7 @@ bool memory_faulted(int signo, siginfo_t *info, void *context)
     ucontext_t *uc = context;
     uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     struct memory_file *file = memory_file_now();
-    if (!memory_is_fault(signo) || info->si_code <= 0 || file == NULL || !probe_copies_have(at) ||
+    if (!memory_is_fault(signo) || info->si_code <= 0 || file == NULL || !memory_copies_have(at) ||
         !memory_file_has(file, (uintptr_t)info->si_addr))
         return false;
     greg_t *pointer = pointer_of(uc);

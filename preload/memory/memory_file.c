@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/process.h"
 
 #include <errno.h>
@@ -183,10 +183,10 @@ static bool put_skeleton(struct memory_file *f, const char *text, size_t bytes)
 static bool put_images(struct memory_file *f)
 {
     struct memory_image *images = head_of(f)->images;
-    uint32_t n = probe_copies_images(images, MEMORY_IMAGES);
+    uint32_t n = memory_copies_images(images, MEMORY_IMAGES);
     for (uint32_t i = f->image_count; i < n; i++) {
         size_t bytes;
-        const char *text = probe_copies_skeleton(i, &bytes);
+        const char *text = memory_copies_skeleton(i, &bytes);
         int length = snprintf(f->text, sizeof f->text, "%s/" MEMORY_FOLDER "/%s", process.dir,
                               images[i].skeleton);
         if (length < 0 || length >= (int)sizeof f->text || !put_skeleton(f, text, bytes))
@@ -205,7 +205,7 @@ static bool put_head(struct memory_file *f, uint32_t level)
                               .rank = -1,
                               .level = level,
                               .fs = (uint64_t)(uintptr_t)__builtin_thread_pointer()};
-    (void)snprintf(h->late, sizeof h->late, "%s", probe_copies_late_name());
+    (void)snprintf(h->late, sizeof h->late, "%s", memory_copies_late_name());
     (void)snprintf(h->program, sizeof h->program, "%.*s", MEMORY_PROGRAM, process.id.executable);
     f->image_count = 0;
     if (!put_images(f))
@@ -360,7 +360,7 @@ static size_t next_place(const struct memory_file *f)
 
 static bool name_images(struct memory_file *f)
 {
-    return probe_copies_images(NULL, 0) == f->image_count || put_images(f);
+    return memory_copies_images(NULL, 0) == f->image_count || put_images(f);
 }
 
 void memory_file_name_images(struct memory_file *f)

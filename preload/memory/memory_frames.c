@@ -7,7 +7,7 @@
 
 #include "base/sys.h"
 #include "preload/libc/interpose.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/process.h"
 #include "preload/patch/calls/probe_calls.h"
 #include "preload/stack/unwind.h"
@@ -30,7 +30,7 @@ static __thread bool stepping_out;
 __attribute__((no_sanitize("address"))) bool memory_has_frames(uintptr_t from, uintptr_t to)
 {
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8)
-        if (probe_copy_return(*(const uintptr_t *)at) != 0) /* NOLINT: the thread's stack */
+        if (memory_copy_return(*(const uintptr_t *)at) != 0) /* NOLINT: the thread's stack */
             return true;
     return false;
 }
@@ -44,7 +44,7 @@ __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from,
     high = to < high ? to : high;
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= high; at += 8) {
         uintptr_t *word = (uintptr_t *)at; /* NOLINT: the thread's stack */
-        uintptr_t back = probe_copy_return(*word);
+        uintptr_t back = memory_copy_return(*word);
         if (back != 0)
             *word = back;
     }
@@ -52,7 +52,7 @@ __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from,
 
 bool memory_is_made(uintptr_t at)
 {
-    return probe_copies_have(at) || unwind_is_made(at);
+    return memory_copies_have(at) || unwind_is_made(at);
 }
 
 /* While a thread makes single steps, pushfq would store the trap flag. Does its work without the
@@ -83,7 +83,7 @@ void memory_step_no_more(void *context)
 void memory_leave_made(void *context)
 {
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
-    uintptr_t at = (uintptr_t)r[REG_RIP], there = probe_copy_leave(at);
+    uintptr_t at = (uintptr_t)r[REG_RIP], there = memory_copy_leave(at);
     bool stepped = stepping_out;
     memory_self->stepped_at = at;
     stepping_out = there == 0 && memory_is_made(at) && at != memory_self->repeats;
@@ -137,7 +137,7 @@ bool memory_stepped(int signo, siginfo_t *info, void *context)
         memory_delayed_step(context);
         return true;
     }
-    memory_self->repeats = at == memory_self->stepped_at && !probe_copies_have(at) ? at : 0;
+    memory_self->repeats = at == memory_self->stepped_at && !memory_copies_have(at) ? at : 0;
     memory_leave_made(context);
     if (!stepping_out)
         run_with_room(context, memory_begin_late, context);
@@ -159,7 +159,7 @@ bool memory_has_left_made(void)
     if (!memory_is_made(memory_where.at))
         return true;
     if (uc == NULL)
-        return !probe_copies_have(memory_where.at);
+        return !memory_copies_have(memory_where.at);
     memory_leave_made(uc);
     memory_where.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
     if (!stepping_out && memory_where.at == memory_self->repeats)
@@ -224,14 +224,14 @@ uintptr_t memory_flight_lands(void)
 
 static void leave_flight(struct memory_flight *flight)
 {
-    uintptr_t itself = flight->pad != 0 ? flight->pad : probe_copy_return(flight->target);
+    uintptr_t itself = flight->pad != 0 ? flight->pad : memory_copy_return(flight->target);
     if (itself != 0)
         flight->target = itself;
 }
 
 void memory_leave_slots(struct memory_flight *flight, uint64_t *target)
 {
-    uintptr_t itself = probe_copy_leave(*target);
+    uintptr_t itself = memory_copy_leave(*target);
     if (itself != 0)
         *target = itself;
     leave_flight(flight);
@@ -246,7 +246,7 @@ bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
     atomic_signal_fence(memory_order_seq_cst);
     f->target = at;
     f->pad = 0;
-    f->from_copy = probe_copy_return(at) != 0;
+    f->from_copy = memory_copy_return(at) != 0;
     f->is_thrown = f->opened = false;
     memcpy(f->kept, kept, sizeof f->kept);
     f->stack = stack;
@@ -283,13 +283,13 @@ void memory_flight_at(const uintptr_t kept[6], uintptr_t stack)
 
 static void say_missing(uintptr_t at, enum copy_question_kind kind)
 {
-    if (probe_copy_refused(at, kind))
+    if (memory_copy_refused(at, kind))
         memory_missing(at);
 }
 
 static bool redirect(uintptr_t *back)
 {
-    uintptr_t copy = probe_copy_after(*back);
+    uintptr_t copy = memory_copy_after(*back);
     if (copy != 0)
         *back = copy;
     else
@@ -308,14 +308,14 @@ static void redirect_callers(struct unwind *w)
 {
     know_stack(w);
     for (unsigned n = 0; n < CALLERS; n++) {
-        enum probe_copy_hook hook = probe_copy_hook(w->r[UNWIND_RETURN]);
+        enum memory_copy_hook hook = memory_copy_hook(w->r[UNWIND_RETURN]);
         if (!unwind_up(w))
             return;
-        if (hook != PROBE_COPY_NO_HOOK && probe_copies_have(w->r[UNWIND_RETURN])) {
+        if (hook != PROBE_COPY_NO_HOOK && memory_copies_have(w->r[UNWIND_RETURN])) {
             enter_hook(w, hook == PROBE_COPY_RETURNS);
             return;
         }
-        if (probe_copies_have(w->r[UNWIND_RETURN]) || (w->back != NULL && redirect(w->back)))
+        if (memory_copies_have(w->r[UNWIND_RETURN]) || (w->back != NULL && redirect(w->back)))
             return;
     }
 }
@@ -327,7 +327,7 @@ static void enter_target(struct memory_flight *to)
         to->opened = true;
         return;
     }
-    uintptr_t copy = to->pad != 0 ? probe_copy_at(to->pad) : probe_copy_after(to->target);
+    uintptr_t copy = to->pad != 0 ? memory_copy_at(to->pad) : memory_copy_after(to->target);
     if (copy != 0) {
         to->target = copy;
         return;
@@ -350,7 +350,7 @@ void memory_enter_late(const struct memory_interrupted *i)
         ucontext_t *uc = i->context;
         if (memory_decide_again(uc))
             return;
-        uintptr_t copy = probe_copy_at(i->at);
+        uintptr_t copy = memory_copy_at(i->at);
         if (copy != 0) {
             uc->uc_mcontext.gregs[REG_RIP] = (greg_t)copy;
             return;
@@ -400,7 +400,7 @@ static void enter_leaving(uintptr_t *stack, const uintptr_t kept[6])
  * same way. */
 static void enter_jump(uintptr_t *stack, const uintptr_t kept[6])
 {
-    uintptr_t copy = probe_copy_at(copy_slots[COPY_TARGET]);
+    uintptr_t copy = memory_copy_at(copy_slots[COPY_TARGET]);
     if (copy != 0) {
         copy_slots[COPY_TARGET] = copy;
         return;
@@ -441,7 +441,7 @@ bool memory_decide_again(void *context)
     unwind_begin_context(&w, uc);
     know_stack(&w);
     for (unsigned n = 0; n < MOST && memory_is_own(w.r[UNWIND_RETURN]); n++) {
-        uintptr_t again = probe_copy_hook_again(w.r[UNWIND_RETURN]);
+        uintptr_t again = memory_copy_hook_again(w.r[UNWIND_RETURN]);
         if (again != 0) {
             r[REG_RIP] = (greg_t)again;
             r[REG_RBX] = (greg_t)w.r[UNWIND_RBX];
@@ -460,7 +460,7 @@ static void in_window(void (*enter)(uintptr_t *, const uintptr_t *), uintptr_t *
                       const uintptr_t kept[6])
 {
     uint64_t mask = sys_block_signals();
-    if (copy_slots[COPY_ENTER] != 0 && !probe_copies_have(to))
+    if (copy_slots[COPY_ENTER] != 0 && !memory_copies_have(to))
         enter(stack, kept);
     sys_restore_signals(mask);
 }

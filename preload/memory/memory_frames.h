@@ -113,7 +113,7 @@ uintptr_t memory_flight_lands(void);
 void memory_flight_at(const uintptr_t kept[6], uintptr_t stack);
 /* memory.c; memory_thrown calls it at the landing pad. */
 void memory_lands(const uintptr_t kept[6], uintptr_t stack) RT_HIDDEN;
-/* The hooks (probe_copies_hooks.c) call the next four, which act only if a window is still open.
+/* The hooks (memory_copies_hooks.c) call the next four, which act only if a window is still open.
  * kept: rbx, rbp, r12 to r15.
  * memory_enter_returning(): a mid-function entry is about to return through *place. Redirects that
  * return address to a mid-function entry, or else those of the callers further up. */

@@ -8,7 +8,7 @@
 #include "base/sys.h"
 #include "preload/memory/memory.h"
 #include "preload/memory/memory_file.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/process.h"
 #include "preload/thread.h"
 #include "preload/window/interrupts.h"
@@ -61,7 +61,7 @@ static void note_interrupted(struct memory_handler *h, const ucontext_t *uc)
     h->outer = memory_self->handlers;
     h->stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
     h->at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    h->shown = probe_copy_stands_for(h->at);
+    h->shown = memory_copy_stands_for(h->at);
     h->enter = copy_slots[COPY_ENTER];
     h->spill = copy_slots[COPY_SPILL];
     h->spill_2 = copy_slots[COPY_SPILL_2];

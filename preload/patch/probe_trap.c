@@ -8,7 +8,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/libc/signals.h"
 #include "preload/memory/memory.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/patch/calls/probe_calls.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/probe_sites.h"
@@ -57,7 +57,7 @@ static bool says_it(const struct ctl_alarm *a, const struct probe_coming *c)
 bool probe_is_entry(const struct probe_coming *c)
 {
     uintptr_t at = c->place.at;
-    bool site = probe_copy_of(at - c->place.after) == NULL;
+    bool site = memory_copy_of(at - c->place.after) == NULL;
     for (const struct probe_site *s = c->first;
          s != NULL && s < c->all->rows + c->all->count && s->at == at; s++)
         if (!probe_is_place(s) && !(site && s->alarm == PROBE_COPIED))
@@ -100,7 +100,7 @@ void probe_fire(void *p)
         probe_exits_entered(at, c->stack, seen);
     if (entered)
         probe_functions_entered(at - c->place.after, c->stack, c->may_trap);
-    if (probe_copy_misses(at - c->place.after))
+    if (memory_copy_misses(at - c->place.after))
         memory_misses(at - c->place.after);
     const struct stream_header *h = recorder_stream.header;
     if (h != NULL && atomic_load_explicit(&h->status_armed, memory_order_relaxed) == 0)
@@ -111,7 +111,7 @@ void probe_fire(void *p)
  * Returns false if there is none. */
 static bool go_on_in_copy(const struct probe_site *s, greg_t *r)
 {
-    const uint8_t *copy = copy_slots[COPY_ENTER] != 0 ? probe_copy_from(s->at - s->after) : NULL;
+    const uint8_t *copy = copy_slots[COPY_ENTER] != 0 ? memory_copy_from(s->at - s->after) : NULL;
     if (copy != NULL)
         r[REG_RIP] = (greg_t)(uintptr_t)copy;
     return copy != NULL;

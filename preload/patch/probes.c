@@ -11,7 +11,7 @@
 #include "preload/count/counting.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/patch/calls/probe_calls.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/plans/probe_plans.h"
@@ -49,7 +49,7 @@ static void keep_copied(struct probe_sites *to, size_t from)
 {
     size_t n = from;
     for (size_t i = from; i < to->count; i++)
-        if (probe_copy_of(to->rows[i].at - to->rows[i].after) != NULL)
+        if (memory_copy_of(to->rows[i].at - to->rows[i].after) != NULL)
             to->rows[n++] = to->rows[i];
     to->count = n;
 }
@@ -220,7 +220,7 @@ static int add_sites(struct probe_sites *to, struct rt_error *e)
     for (size_t i = 0; i < count; i++) {
         struct probe_site s = to->rows[i];
         uintptr_t at = s.at - s.after;
-        if (!probe_is_place(&s) || probe_copy_of(at) != NULL || probe_copy_from(at) == NULL ||
+        if (!probe_is_place(&s) || memory_copy_of(at) != NULL || memory_copy_from(at) == NULL ||
             has_copied(to, count, s.at))
             continue;
         struct probe_site *more = realloc(to->rows, (to->count + 1) * sizeof *more);
@@ -242,7 +242,7 @@ static int make_copies(const struct probe_image *images, long n, struct probe_si
     int rc = 0;
     for (long i = 0; i < n && rc == 0; i++)
         if (!images[i].no_int3)
-            rc = probe_copies_make(&images[i], found, e);
+            rc = memory_copies_make(&images[i], found, e);
     if (rc == 0)
         rc = add_sites(found, e);
     return rc != 0 ? rc : find_in(images, (unsigned)n, true, found, e);
@@ -254,7 +254,7 @@ static int find_all(struct probe_sites *found, bool *instrumented, struct rt_err
     struct probe_image *images;
     long n = probe_images(&images);
     int rc = n > 0 ? find_in(images, (unsigned)n, false, found, e) : (int)n;
-    if (rc == 0 && n > 0 && probe_copies_wanted())
+    if (rc == 0 && n > 0 && memory_copies_wanted())
         rc = make_copies(images, n, found, e);
     if (n < 0)
         rt_error_set(e, "no memory for a list of what is loaded");
@@ -283,7 +283,7 @@ static int refuse(struct rt_error *e, const char *what, const char *why)
 int probes_prepare(struct rt_error *e)
 {
     unsigned places = probe_count_alarms(true), functions = probe_count_alarms(false);
-    bool recorded = probe_functions_wanted(), copied = probe_copies_wanted(),
+    bool recorded = probe_functions_wanted(), copied = memory_copies_wanted(),
          translated = valgrind_request(VALGRIND_RUNNING, 0, 0) != 0;
     const char *what = copied ? "memory traces (REGTRACE_MEMORY)"
                        : places != 0
@@ -318,7 +318,7 @@ int probes_prepare(struct rt_error *e)
     store(&found);
     probe_ask_prepare();
     code_is_patched = true;
-    memory_is_traced = copied && (probe_copies_exist() || probe_copies_may_come());
+    memory_is_traced = copied && (memory_copies_exist() || memory_copies_may_come());
     return 0;
 }
 
@@ -347,8 +347,8 @@ void probes_begin(void)
     probe_choose(s->rows, s->count, alone);
     probe_seal();
     publish(*s);
-    probe_copies_link();
-    probe_copies_expect();
+    memory_copies_link();
+    memory_copies_expect();
     probe_rest_begin();
     patch(probe_sites_now(), alone);
 }
@@ -381,8 +381,8 @@ void probes_images_loaded(void)
         memcpy(rows, found.rows, n * sizeof *rows);
         memcpy(rows + n, old->rows, old->count * sizeof *rows);
         publish((struct probe_sites){.rows = rows, .count = old->count + n});
-        probe_copies_link();
-        probe_copies_expect();
+        memory_copies_link();
+        memory_copies_expect();
         memory_images_came();
         if (probe_make_groups(&found))
             patch(&found, alone);
@@ -399,7 +399,7 @@ void probes_forked(void)
 {
     static const pthread_mutex_t free_again = PTHREAD_MUTEX_INITIALIZER;
     memcpy(&changing, &free_again, sizeof changing);
-    probe_copies_forked();
+    memory_copies_forked();
     probe_returns_forked();
     probe_functions_forked();
     probe_rest_forked();
@@ -440,7 +440,7 @@ void probes_images_gone(void)
     if (!code_is_patched)
         return;
     (void)pthread_mutex_lock(&changing);
-    probe_copies_gone();
+    memory_copies_gone();
     struct remaining r = {.all = atomic_load(&sites)};
     if (probe_images_forget())
         r.left.rows = malloc((r.all->count + 1) * sizeof *r.left.rows);

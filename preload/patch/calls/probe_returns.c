@@ -209,7 +209,7 @@ static bool make(struct return_place *p, uintptr_t at, unsigned readable)
         p->displaced = s.one.displaced;
         p->flags = s.flags;
         to = room_near(at, (s.one.bytes + 15u) & ~15u);
-        if (to != NULL && !(probe_copy(answer.plan, &s.one, 0, code, (uintptr_t)to) &&
+        if (to != NULL && !(probe_displaced_copy(answer.plan, &s.one, 0, code, (uintptr_t)to) &&
                             probe_code_write((uintptr_t)to, code, s.one.bytes)))
             to = NULL;
     }

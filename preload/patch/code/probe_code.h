@@ -20,8 +20,8 @@ RT_MUST_CHECK int probe_place(const struct probe_image *image, const struct isa_
 struct isa_site probe_plan_site(const struct isa_plan *p, size_t i);
 /* Writes the bytes of a copy to `to`, for execution at `address`. Returns false if a target is out
  * of reach or the copy does not lie in the plan. */
-bool probe_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias, uint8_t *to,
-                uintptr_t address);
+bool probe_displaced_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias,
+                          uint8_t *to, uintptr_t address);
 /* Does this address lie in a copy that probe_place() has placed? Called in handlers. */
 bool probe_place_is_copy(uintptr_t at);
 /* Makes all that has been placed executable and read-only, and its unwind tables effective. */

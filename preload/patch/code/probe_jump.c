@@ -22,7 +22,7 @@
 #include "preload/count/counting.h"
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/process.h"
 #include "preload/stack/own_stack.h"
 #include "preload/window/triggers.h"
@@ -300,7 +300,7 @@ static void choose_way(struct way *w, const struct probe_site *first, unsigned r
     w->fast = taken && same ? fast_of(w, first, of) : 0;
     if (!taken || (w->fast == 0 && (w->exit != NULL || of != 0)))
         w->counts = 0;
-    if (probe_copy_misses(first->at - first->after))
+    if (memory_copy_misses(first->at - first->after))
         w->fast = w->counts = 0; /* each thread that comes must report the miss */
 }
 
@@ -363,8 +363,8 @@ const uint8_t *probe_jump_code(uint8_t *block, const struct probe_site *first, u
     uint8_t code[PROBE_BLOCK_BYTES], *copy = block + PROBE_BLOCK_BYTES, *on = copy;
     bool call = (first->flags & ISA_SITE_CALL) != 0;
     if (first[rows - 1].alarm == PROBE_COPIED) {
-        on -= probe_copy_dispatch_bytes(call);
-        if (!probe_copy_dispatch(on, probe_copy_from(first->at - first->after), call))
+        on -= memory_copy_dispatch_bytes(call);
+        if (!memory_copy_dispatch(on, memory_copy_from(first->at - first->after), call))
             return NULL;
         if (--rows == 0)
             return put_dispatch_alone(first, on, copy);

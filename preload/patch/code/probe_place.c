@@ -2,7 +2,7 @@
  * Puts plans into the memory of this process: copies of instructions near their image, and probes
  * at the sites. */
 #include "preload/libc/interpose.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/patch/code/near.h"
 #include "preload/patch/code/probe_code.h"
 #include "preload/patch/code/probe_unwind.h"
@@ -24,8 +24,8 @@ static const uint8_t *table(const struct isa_plan *p, const struct isa_table *t)
     return (const uint8_t *)p + t->offset;
 }
 
-bool probe_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias, uint8_t *to,
-                uintptr_t address)
+bool probe_displaced_copy(const struct isa_plan *p, const struct isa_copy *c, uintptr_t bias,
+                          uint8_t *to, uintptr_t address)
 {
     if (c->code + (uint64_t)c->bytes > p->code.count ||
         c->fixups + (uint64_t)c->fixup_count > p->fixups.count)
@@ -119,7 +119,7 @@ static void place_jump(const struct probe_image *image, const struct isa_plan *p
     if (!probe_may_jump || s->jump.displaced == 0 ||
         s->bytes + (uint64_t)s->jump.displaced > p->code.count ||
         memcmp(text, table(p, &p->code) + s->bytes, s->jump.displaced) != 0 ||
-        !probe_copy(p, &s->jump, image->bias, copy, (uintptr_t)copy))
+        !probe_displaced_copy(p, &s->jump, image->bias, copy, (uintptr_t)copy))
         return;
     fill_block(p, s, (struct probe_block *)(void *)*to);
     tell_unwinders(p, &s->jump, copy, row);
@@ -144,7 +144,7 @@ static bool place_one(const struct probe_image *image, const struct isa_plan *p,
         return true;
     row->byte = table(p, &p->code)[s->bytes];
     row->copy = *to;
-    if (!probe_copy(p, &s->one, image->bias, *to, (uintptr_t)*to))
+    if (!probe_displaced_copy(p, &s->one, image->bias, *to, (uintptr_t)*to))
         return false;
     tell_unwinders(p, &s->one, *to, row);
     *to += room_of(&s->one);
@@ -275,7 +275,7 @@ static bool jump_there(struct probe_site *first, size_t count, const struct prob
  * selected and no copy begins here. last: the last row of the site. */
 static bool has_copy(const struct probe_site *last)
 {
-    return last->alarm == PROBE_COPIED || probe_copy_misses(last->at - last->after);
+    return last->alarm == PROBE_COPIED || memory_copy_misses(last->at - last->after);
 }
 
 void probe_choose(struct probe_site *rows, size_t count, bool alone)

@@ -4,7 +4,7 @@
 #include "preload/patch/plans/probe_wishes.h"
 
 #include "base/identity.h"
-#include "preload/memory/probe_copies.h"
+#include "preload/memory/memory_copies.h"
 #include "preload/patch/probes.h"
 #include "preload/process.h"
 
@@ -161,7 +161,7 @@ static void add_copies(void)
 {
     static const uint16_t row = PROBE_COPIED;
     static struct probe_pattern pattern; /* for all images: each asks for its own functions */
-    if (probe_copies_wanted())
+    if (memory_copies_wanted())
         probe_wishes[probe_wish_count++] =
             (struct probe_wish){.rows = &row, .row_count = 1, .pattern = &pattern, .scans = true};
 }
@@ -169,7 +169,7 @@ static void add_copies(void)
 static bool write_for_copies(const struct probe_image *image, char text[PROBE_REQUEST_ROOM])
 {
     char regex[COPY_PATTERN_ROOM];
-    if (!probe_copies_functions(image, regex))
+    if (!memory_copies_functions(image, regex))
         return false;
     (void)snprintf(text, PROBE_REQUEST_ROOM, "starts:%s", regex);
     return true;

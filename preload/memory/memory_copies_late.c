@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 
 /* From the chains' functions, and from the functions that this library offers to the program. */
-size_t probe_copies_openers(const char **names, size_t room)
+size_t memory_copies_openers(const char **names, size_t room)
 {
     static const char *const own[] = {"MPI_Pcontrol",   "mpi_pcontrol",         "mpi_pcontrol_",
                                       "mpi_pcontrol__", "MPI_PCONTROL",         "mpi_pcontrol_f08_",
@@ -36,7 +36,7 @@ size_t probe_copies_openers(const char **names, size_t room)
     return n;
 }
 
-size_t probe_copies_awaited(const char **names, size_t room)
+size_t memory_copies_awaited(const char **names, size_t room)
 {
     size_t n = 0;
     for (unsigned i = 0; i < ctl_config_alarm_count(process.config) && n < room; i++) {
@@ -63,7 +63,7 @@ static uint8_t *received; /* RECEIVED bytes */
 /* Makes the names of this process's files unique: another process may have the same pid later. */
 static uint64_t born;
 
-const char *probe_copies_late_name(void)
+const char *memory_copies_late_name(void)
 {
     static char name[48];
     static uint32_t of;
@@ -77,7 +77,7 @@ const char *probe_copies_late_name(void)
 
 int copies_late_prepare(struct rt_error *e)
 {
-    (void)probe_copies_late_name();
+    (void)memory_copies_late_name();
     return helper.program[0] != '\0' ? 0 : helper_find(&helper, "regtrace-skel", e);
 }
 
@@ -143,7 +143,7 @@ static bool tell_file(void)
     telling.kind = COPY_ASK_FILE;
     telling.image = 0;
     int n = snprintf(telling.path, sizeof telling.path, "%s/" MEMORY_FOLDER "/%s", process.dir,
-                     probe_copies_late_name());
+                     memory_copies_late_name());
     told = n > 0 && n < (int)sizeof telling.path &&
            helper_put(&helper, &telling, sizeof telling, ANSWER_MS) == 0;
     return told;
@@ -267,7 +267,7 @@ static uintptr_t ask(uintptr_t at, enum copy_question_kind kind)
     if (m == NULL || processes_vfork_depth != 0)
         return 0;
     struct probe_locked locked = probe_lock(&asking);
-    code = probe_copy_known(at, kind, &unknown); /* another thread may have asked */
+    code = memory_copy_known(at, kind, &unknown); /* another thread may have asked */
     if (unknown && m->late.slots_used < LATE_MOST && !gone) {
         struct late_slot *s = copies_late_slot(m, at - m->bias, kind);
         q = (struct copy_question){
@@ -285,27 +285,27 @@ static uintptr_t ask(uintptr_t at, enum copy_question_kind kind)
 static uintptr_t late(uintptr_t at, enum copy_question_kind kind)
 {
     bool unknown;
-    uintptr_t code = probe_copy_known(at, kind, &unknown);
+    uintptr_t code = memory_copy_known(at, kind, &unknown);
     return unknown ? ask(at, kind) : code;
 }
 
 /* If the helper could not be asked about this place, its function may be selected: the place counts
  * as refused. */
-bool probe_copy_refused(uintptr_t at, enum copy_question_kind kind)
+bool memory_copy_refused(uintptr_t at, enum copy_question_kind kind)
 {
     bool unknown;
     const struct copies_image *m = copies_image_of(at);
-    if (m == NULL || probe_copy_known(at, kind, &unknown) != 0)
+    if (m == NULL || memory_copy_known(at, kind, &unknown) != 0)
         return false;
     return unknown || copies_late_slot(m, at - m->bias, kind)->refused;
 }
 
-uintptr_t probe_copy_after(uintptr_t back)
+uintptr_t memory_copy_after(uintptr_t back)
 {
     return late(back, COPY_ASK_BEHIND);
 }
 
-uintptr_t probe_copy_at(uintptr_t at)
+uintptr_t memory_copy_at(uintptr_t at)
 {
     return late(at, COPY_ASK_AT);
 }
@@ -323,7 +323,7 @@ static bool opens_anywhere(void)
     return false;
 }
 
-void probe_copies_expect(void)
+void memory_copies_expect(void)
 {
     if (!opens_anywhere() || gone || processes_vfork_depth != 0)
         return;
@@ -335,7 +335,7 @@ void probe_copies_expect(void)
     probe_unlock(&asking, locked);
 }
 
-void probe_copies_forked(void)
+void memory_copies_forked(void)
 {
     helper_drop(&helper);
     probe_lock_free(&asking);

@@ -38,7 +38,7 @@ uint32_t copies_take_numbers(uint32_t count)
 
 /* --- which functions -------------------------------------------------------------------------- */
 
-bool probe_copies_functions(const struct probe_image *image, char regex[COPY_PATTERN_ROOM])
+bool memory_copies_functions(const struct probe_image *image, char regex[COPY_PATTERN_ROOM])
 {
     static char pattern[OPTION_PATTERN_ROOM], of[OPTION_PATTERN_ROOM];
     const char *rest = process.options.text[OPT_memory], *name = identity_base_name(image->path);
@@ -126,9 +126,9 @@ static int ask(const struct probe_image *image, const struct copies_image *m, in
         source,
         "--kept"};
     size_t n = 10;
-    n = add_names(arguments, n, "--opens", probe_copies_openers);
+    n = add_names(arguments, n, "--opens", memory_copies_openers);
     size_t openers = n;
-    n = add_names(arguments, n, "--awaits", probe_copies_awaited);
+    n = add_names(arguments, n, "--awaits", memory_copies_awaited);
     if (openers - 10 == 2 * OPENERS_MAX || n - openers == 2 * OPENERS_MAX)
         arguments[n++] = "--tokens"; /* there may be more names */
     n = add_sites(arguments, n, m, sites);
@@ -195,8 +195,8 @@ size_t copies_hooks_at(const struct copies_image *m)
 static void put_hooks(uint8_t *at)
 {
     static const uint8_t code[] = {0xff, 0x25, 0, 0, 0, 0};
-    static void (*const to[COPIES_HOOKS])(void) = {probe_copy_returning, probe_copy_jumping,
-                                                   probe_copy_leaving, probe_copy_losing};
+    static void (*const to[COPIES_HOOKS])(void) = {memory_copy_returning, memory_copy_jumping,
+                                                   memory_copy_leaving, memory_copy_losing};
     for (unsigned k = 0; k < COPIES_HOOKS; k++, at += COPIES_HOOK_BYTES) {
         memcpy(at, code, sizeof code);
         memcpy(at + sizeof code, &to[k], sizeof to[k]);
@@ -218,7 +218,7 @@ static bool is_awaited(uintptr_t function)
 static uintptr_t way_to(const struct copies_image *m, uint64_t function)
 {
     uintptr_t at = function + m->bias;
-    const uint8_t *copy = m->linked ? probe_copy_of(at) : NULL;
+    const uint8_t *copy = m->linked ? memory_copy_of(at) : NULL;
     return copy != NULL && !is_awaited(at) ? (uintptr_t)copy : at;
 }
 
@@ -346,7 +346,7 @@ static void link_calls(struct copies_image *m)
     (void)mprotect(m->code, m->own_bytes, PROT_READ | PROT_EXEC);
 }
 
-void probe_copies_link(void)
+void memory_copies_link(void)
 {
     for (uint32_t i = 0; i < atomic_load(&copies_image_count); i++)
         if (!copies_images[i].linked)
@@ -398,12 +398,12 @@ static int take_sites(struct copies_image *m, const struct probe_sites *alarms, 
     return 0;
 }
 
-int probe_copies_make(const struct probe_image *image, const struct probe_sites *alarms,
-                      struct rt_error *e)
+int memory_copies_make(const struct probe_image *image, const struct probe_sites *alarms,
+                       struct rt_error *e)
 {
     static char functions[COPY_PATTERN_ROOM];
     uint32_t n = atomic_load(&copies_image_count);
-    if (!probe_copies_functions(image, functions))
+    if (!memory_copies_functions(image, functions))
         return 0;
     if (n == MEMORY_IMAGES) {
         rt_error_set(e, "more than %d images: name fewer (REGTRACE_MEMORY)", MEMORY_IMAGES);
@@ -432,7 +432,7 @@ int probe_copies_make(const struct probe_image *image, const struct probe_sites 
 
 /* --- descriptions ----------------------------------------------------------------------------- */
 
-uint32_t probe_copies_images(struct memory_image *out, uint32_t room)
+uint32_t memory_copies_images(struct memory_image *out, uint32_t room)
 {
     uint32_t n = atomic_load_explicit(&copies_image_count, memory_order_acquire);
     for (uint32_t i = 0; i < n && i < room; i++) {
@@ -443,7 +443,7 @@ uint32_t probe_copies_images(struct memory_image *out, uint32_t room)
     return n;
 }
 
-const char *probe_copies_skeleton(uint32_t image, size_t *bytes)
+const char *memory_copies_skeleton(uint32_t image, size_t *bytes)
 {
     *bytes = copies_images[image].skeleton_bytes;
     return copies_images[image].skeleton;
@@ -457,7 +457,7 @@ static bool note_image(const struct loaded_image *m, void *context)
     return false;
 }
 
-void probe_copies_gone(void)
+void memory_copies_gone(void)
 {
     bool there[MEMORY_IMAGES] = {false};
     (void)images_each(note_image, there);

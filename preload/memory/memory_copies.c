@@ -14,17 +14,17 @@ __thread uint64_t copy_slots[COPY_SLOTS];
 struct copies_image copies_images[MEMORY_IMAGES];
 _Atomic uint32_t copies_image_count;
 
-bool probe_copies_wanted(void)
+bool memory_copies_wanted(void)
 {
     return process.options.text[OPT_memory][0] != '\0';
 }
 
-bool probe_copies_exist(void)
+bool memory_copies_exist(void)
 {
     return atomic_load_explicit(&copies_image_count, memory_order_acquire) != 0;
 }
 
-bool probe_copies_may_come(void)
+bool memory_copies_may_come(void)
 {
     return strchr(process.options.text[OPT_memory], '@') != NULL;
 }
@@ -52,7 +52,7 @@ static const struct copies_image *owner_of(uintptr_t at)
     return NULL;
 }
 
-bool probe_copies_have(uintptr_t at)
+bool memory_copies_have(uintptr_t at)
 {
     return owner_of(at) != NULL;
 }
@@ -67,7 +67,7 @@ GENERAL static const struct copy_function *find(const struct copy_function *list
     return n < count && list[n].address == address ? &list[n] : NULL;
 }
 
-const uint8_t *probe_copy_of(uintptr_t function)
+const uint8_t *memory_copy_of(uintptr_t function)
 {
     const struct copies_image *m = copies_image_of(function);
     const struct copy_function *f =
@@ -82,14 +82,14 @@ static const struct copy_function *site_of(const struct copies_image *m, uintptr
                      : NULL;
 }
 
-const uint8_t *probe_copy_from(uintptr_t at)
+const uint8_t *memory_copy_from(uintptr_t at)
 {
     const struct copies_image *m = copies_image_of(at);
     const struct copy_function *f = site_of(m, at);
-    return f != NULL && f->bytes != 0 ? m->code + f->code : probe_copy_of(at);
+    return f != NULL && f->bytes != 0 ? m->code + f->code : memory_copy_of(at);
 }
 
-bool probe_copy_misses(uintptr_t site)
+bool memory_copy_misses(uintptr_t site)
 {
     const struct copy_function *f = site_of(copies_image_of(site), site);
     return f != NULL && f->bytes == 0;
@@ -112,7 +112,7 @@ GENERAL struct late_slot *copies_late_slot(const struct copies_image *m, uint64_
     }
 }
 
-GENERAL uintptr_t probe_copy_known(uintptr_t at, enum copy_question_kind kind, bool *ask)
+GENERAL uintptr_t memory_copy_known(uintptr_t at, enum copy_question_kind kind, bool *ask)
 {
     const struct copies_image *m = copies_image_of(at);
     *ask = false;
@@ -164,7 +164,7 @@ static bool places_of(uintptr_t at, struct place_list *p)
     return true;
 }
 
-uintptr_t probe_copy_stands_for(uintptr_t at)
+uintptr_t memory_copy_stands_for(uintptr_t at)
 {
     struct place_list p;
     if (!places_of(at, &p))
@@ -186,12 +186,12 @@ static uintptr_t place_with(uintptr_t at, unsigned flag)
     return 0;
 }
 
-uintptr_t probe_copy_return(uintptr_t at)
+uintptr_t memory_copy_return(uintptr_t at)
 {
     return place_with(at, COPY_PLACE_RETURNED);
 }
 
-uintptr_t probe_copy_leave(uintptr_t at)
+uintptr_t memory_copy_leave(uintptr_t at)
 {
     return place_with(at, COPY_PLACE_SAME);
 }
@@ -215,13 +215,13 @@ static uint8_t *put_slot(uint8_t *to, uint8_t opcode, enum copy_slot slot)
 
 enum { STORE = 0x89, LOAD = 0x8b, SLOT = 9, JUMP = 5, DROP = 5 };
 
-unsigned probe_copy_dispatch_bytes(bool call)
+unsigned memory_copy_dispatch_bytes(bool call)
 {
     return 4 * SLOT + 2 + JUMP + (call ? DROP : 0);
 }
 
 /* jrcxz reads no flags, and lea changes none. */
-bool probe_copy_dispatch(uint8_t *at, const uint8_t *copy, bool call)
+bool memory_copy_dispatch(uint8_t *at, const uint8_t *copy, bool call)
 {
     unsigned drop = call ? DROP : 0;
     int64_t away = copy - (at + 3 * SLOT + 2 + drop + JUMP);
@@ -241,8 +241,8 @@ bool probe_copy_dispatch(uint8_t *at, const uint8_t *copy, bool call)
 
 #else
 
-int probe_copies_make(const struct probe_image *image, const struct probe_sites *alarms,
-                      struct rt_error *e)
+int memory_copies_make(const struct probe_image *image, const struct probe_sites *alarms,
+                       struct rt_error *e)
 {
     (void)image;
     (void)alarms;
@@ -250,47 +250,47 @@ int probe_copies_make(const struct probe_image *image, const struct probe_sites 
     return -ENOTSUP;
 }
 
-bool probe_copies_functions(const struct probe_image *image, char regex[COPY_PATTERN_ROOM])
+bool memory_copies_functions(const struct probe_image *image, char regex[COPY_PATTERN_ROOM])
 {
     (void)image;
     (void)regex;
     return false;
 }
 
-void probe_copies_link(void)
+void memory_copies_link(void)
 {
 }
 
-void probe_copies_expect(void)
+void memory_copies_expect(void)
 {
 }
 
-void probe_copies_gone(void)
+void memory_copies_gone(void)
 {
 }
 
-void probe_copies_forked(void)
+void memory_copies_forked(void)
 {
 }
 
-const uint8_t *probe_copy_of(uintptr_t function)
+const uint8_t *memory_copy_of(uintptr_t function)
 {
     (void)function;
     return NULL;
 }
 
-const uint8_t *probe_copy_from(uintptr_t at)
+const uint8_t *memory_copy_from(uintptr_t at)
 {
-    return probe_copy_of(at);
+    return memory_copy_of(at);
 }
 
-bool probe_copy_misses(uintptr_t site)
+bool memory_copy_misses(uintptr_t site)
 {
     (void)site;
     return false;
 }
 
-uintptr_t probe_copy_stands_for(uintptr_t at)
+uintptr_t memory_copy_stands_for(uintptr_t at)
 {
     return at;
 }

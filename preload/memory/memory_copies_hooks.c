@@ -9,17 +9,17 @@
 
 #if defined(__x86_64__)
 
-bool probe_copy_returns(uintptr_t *place);
+bool memory_copy_returns(uintptr_t *place);
 
 /* The tests of the hooks run while only general registers are saved, so they must compile to code
- * that changes no others. probe_copy_returns() returns true if its hook must do all of its work:
+ * that changes no others. memory_copy_returns() returns true if its hook must do all of its work:
  * ask the helper for the entry, or find a caller further up. If a window opens or closes during a
  * test, memory_decide_again() makes the hook begin it again. */
-__attribute__((target("general-regs-only"), used)) bool probe_copy_returns(uintptr_t *place)
+__attribute__((target("general-regs-only"), used)) bool memory_copy_returns(uintptr_t *place)
 {
     bool ask = false;
     uintptr_t copy =
-        copy_slots[COPY_ENTER] != 0 ? probe_copy_known(*place, COPY_ASK_BEHIND, &ask) : 0;
+        copy_slots[COPY_ENTER] != 0 ? memory_copy_known(*place, COPY_ASK_BEHIND, &ask) : 0;
     if (copy != 0)
         *place = copy;
     return copy_slots[COPY_ENTER] != 0 && copy == 0 && probe_may_jump &&
@@ -27,21 +27,21 @@ __attribute__((target("general-regs-only"), used)) bool probe_copy_returns(uintp
 }
 
 /* Returns true if the target must be asked for, or has no copy; then the callers are searched. */
-__attribute__((target("general-regs-only"), used)) bool probe_copy_jumps(const uintptr_t *stack);
-__attribute__((target("general-regs-only"), used)) bool probe_copy_jumps(const uintptr_t *stack)
+__attribute__((target("general-regs-only"), used)) bool memory_copy_jumps(const uintptr_t *stack);
+__attribute__((target("general-regs-only"), used)) bool memory_copy_jumps(const uintptr_t *stack)
 {
     bool ask;
     uintptr_t copy;
     if (copy_slots[COPY_ENTER] == 0)
         return false;
-    copy = probe_copy_known(copy_slots[COPY_TARGET], COPY_ASK_AT, &ask);
+    copy = memory_copy_known(copy_slots[COPY_TARGET], COPY_ASK_AT, &ask);
     if (copy != 0)
         copy_slots[COPY_TARGET] = copy;
     return copy == 0 && probe_may_jump && probe_is_on_thread_stack((uintptr_t)stack);
 }
 
-__attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const uintptr_t *stack);
-__attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const uintptr_t *stack)
+__attribute__((target("general-regs-only"), used)) bool memory_copy_leaves(const uintptr_t *stack);
+__attribute__((target("general-regs-only"), used)) bool memory_copy_leaves(const uintptr_t *stack)
 {
     return copy_slots[COPY_ENTER] != 0 && probe_may_jump &&
            probe_is_on_thread_stack((uintptr_t)stack);
@@ -121,28 +121,28 @@ __attribute__((target("general-regs-only"), used)) bool probe_copy_leaves(const 
 
 /* The first hook's return address is followed by that of the function. The others are called from
  * below the 128 bytes of stack that functions which call nothing may use (red zone). */
-HOOK(probe_copy_returning, probe_copy_returns, memory_enter_returning, 0);
-HOOK(probe_copy_jumping, probe_copy_jumps, memory_enter_jump, 128);
-HOOK(probe_copy_leaving, probe_copy_leaves, memory_enter_leaving, 128);
-HOOK(probe_copy_losing, probe_copy_leaves, memory_lost, 128);
+HOOK(memory_copy_returning, memory_copy_returns, memory_enter_returning, 0);
+HOOK(memory_copy_jumping, memory_copy_jumps, memory_enter_jump, 128);
+HOOK(memory_copy_leaving, memory_copy_leaves, memory_enter_leaving, 128);
+HOOK(memory_copy_losing, memory_copy_leaves, memory_lost, 128);
 
-enum probe_copy_hook probe_copy_hook(uintptr_t at)
+enum memory_copy_hook memory_copy_hook(uintptr_t at)
 {
-    if (at >= (uintptr_t)probe_copy_returning && at < (uintptr_t)probe_copy_returning_end)
+    if (at >= (uintptr_t)memory_copy_returning && at < (uintptr_t)memory_copy_returning_end)
         return PROBE_COPY_RETURNS;
-    bool jumps = at >= (uintptr_t)probe_copy_jumping && at < (uintptr_t)probe_copy_jumping_end;
-    bool leaves = at >= (uintptr_t)probe_copy_leaving && at < (uintptr_t)probe_copy_leaving_end;
-    bool loses = at >= (uintptr_t)probe_copy_losing && at < (uintptr_t)probe_copy_losing_end;
+    bool jumps = at >= (uintptr_t)memory_copy_jumping && at < (uintptr_t)memory_copy_jumping_end;
+    bool leaves = at >= (uintptr_t)memory_copy_leaving && at < (uintptr_t)memory_copy_leaving_end;
+    bool loses = at >= (uintptr_t)memory_copy_losing && at < (uintptr_t)memory_copy_losing_end;
     return jumps || leaves || loses ? PROBE_COPY_JUMPS : PROBE_COPY_NO_HOOK;
 }
 
-uintptr_t probe_copy_hook_again(uintptr_t at)
+uintptr_t memory_copy_hook_again(uintptr_t at)
 {
-    uintptr_t returns = (uintptr_t)probe_copy_returning_again;
-    uintptr_t jumps = (uintptr_t)probe_copy_jumping_again;
-    if (at >= returns && at < (uintptr_t)probe_copy_returning_decided)
+    uintptr_t returns = (uintptr_t)memory_copy_returning_again;
+    uintptr_t jumps = (uintptr_t)memory_copy_jumping_again;
+    if (at >= returns && at < (uintptr_t)memory_copy_returning_decided)
         return returns;
-    return at >= jumps && at < (uintptr_t)probe_copy_jumping_decided ? jumps : 0;
+    return at >= jumps && at < (uintptr_t)memory_copy_jumping_decided ? jumps : 0;
 }
 
 #endif
