@@ -97,7 +97,7 @@ static bool may_ask(int signo, int flags, const siginfo_t *info, const void *con
            (flags & (int)SA_RESETHAND) == 0 && processes_vfork_depth == 0 && process.traced &&
            atomic_load(&main_has_ended) == 0 && atomic_load(&main_is_silent) == 0 &&
            !signals_main_is_here() && sys_getpid() == (pid_t)process.pid &&
-           waits_can_go_on(context);
+           waits_call_can_go_on(context);
 }
 
 static bool ask(const siginfo_t *info)

@@ -255,7 +255,8 @@ static void handle_internal(siginfo_t *info, void *context, void *place)
         processes_vfork_depth != 0 || memory_postpones(info))
         return;
     struct sys_cancel cancel = sys_cancel_off();
-    interrupted_with_room(info, context, place, signals_main_is_here() || !waits_goes_on(context));
+    interrupted_with_room(info, context, place,
+                          signals_main_is_here() || !waits_call_goes_on(context));
     signals_cancel_on(cancel, context);
 }
 

@@ -42,9 +42,9 @@ static const struct wait_rule rules[] = {
     {SYS_msgsnd, CONTINUE_AGAIN, 0, 0},
     {SYS_semop, CONTINUE_AGAIN, 0, 0},
     {SYS_io_uring_enter, CONTINUE_AGAIN, 0, 0},
-    {SYS_select, CONTINUE_REST, 4, UNIT_TIMEVAL},
-    {SYS_pselect6, CONTINUE_REST, 4, UNIT_TIMESPEC},
-    {SYS_ppoll, CONTINUE_REST, 2, UNIT_TIMESPEC},
+    {SYS_select, CONTINUE_REMAINING, 4, UNIT_TIMEVAL},
+    {SYS_pselect6, CONTINUE_REMAINING, 4, UNIT_TIMESPEC},
+    {SYS_ppoll, CONTINUE_REMAINING, 2, UNIT_TIMESPEC},
     {SYS_epoll_wait, CONTINUE_TIMED, 3, UNIT_MS},
     {SYS_epoll_pwait, CONTINUE_TIMED, 3, UNIT_MS},
     {SYS_epoll_pwait2, CONTINUE_TIMED, 3, UNIT_TIMESPEC},
@@ -269,7 +269,7 @@ static enum wait_continuation continuation_of(const ucontext_t *uc, const struct
         return r->number == SYS_io_uring_enter && (wait_argument(uc, 3) & URING_EXTENDED) != 0
                    ? CONTINUE_NONE
                    : CONTINUE_AGAIN;
-    case CONTINUE_REST:
+    case CONTINUE_REMAINING:
     case CONTINUE_TIMED:
         return timeout_of(uc, r, timeout) ? (enum wait_continuation)r->continuation
                                           : CONTINUE_AGAIN;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The system call that a signal has interrupted, and how waits.c continues it. */
+ * The system call that a signal has interrupted, and how waits.c continues it. For the files of
+ * this folder, whose functions begin with wait_; waits.h has those for others. */
 #ifndef REGTRACE_PRELOAD_WAITS_INTERRUPTED_CALL_H
 #define REGTRACE_PRELOAD_WAITS_INTERRUPTED_CALL_H
 
@@ -10,15 +11,15 @@
 #include <ucontext.h>
 
 enum wait_continuation {
-    CONTINUE_NONE,     /* it cannot continue, or is unknown */
-    CONTINUE_KERNEL,   /* by restart_syscall */
-    CONTINUE_AGAIN,    /* the program executes the instruction again */
-    CONTINUE_REST,     /* the kernel wrote the remaining time into argument `timeout` */
-    CONTINUE_TIMED,    /* with the remaining time as argument `timeout` */
-    CONTINUE_SOCKET,   /* its socket may have SO_RCVTIMEO or SO_SNDTIMEO */
-    CONTINUE_TERMINAL, /* the kernel restarts it, with the terminal's whole timeout (VTIME) */
-    CONTINUE_TRANSFER, /* it has moved some bytes; wait_transfers.c moves the rest */
-    CONTINUE_RESTARTED /* the kernel restarts it, if it can restart it at all */
+    CONTINUE_NONE,      /* it cannot continue, or is unknown */
+    CONTINUE_KERNEL,    /* by restart_syscall */
+    CONTINUE_AGAIN,     /* the program executes the instruction again */
+    CONTINUE_REMAINING, /* the kernel wrote the remaining time into argument `timeout` */
+    CONTINUE_TIMED,     /* with the remaining time as argument `timeout` */
+    CONTINUE_SOCKET,    /* its socket may have SO_RCVTIMEO or SO_SNDTIMEO */
+    CONTINUE_TERMINAL,  /* the kernel restarts it, with the terminal's whole timeout (VTIME) */
+    CONTINUE_TRANSFER,  /* it has moved some bytes; wait_transfers.c moves the rest */
+    CONTINUE_RESTARTED  /* the kernel restarts it, if it can restart it at all */
 };
 enum wait_unit { UNIT_TIMESPEC, UNIT_TIMEVAL, UNIT_MS, UNIT_RECEIVE, UNIT_SEND };
 
@@ -32,7 +33,7 @@ struct wait_broken {
     const struct wait_rule *rule; /* NULL: unknown call */
     enum wait_continuation continuation;
     int64_t
-        timeout; /* ns, of CONTINUE_REST, CONTINUE_TIMED, CONTINUE_SOCKET and CONTINUE_TERMINAL */
+        timeout; /* ns, of CONTINUE_REMAINING, CONTINUE_TIMED, CONTINUE_SOCKET and CONTINUE_TERMINAL */
 };
 
 /* Is the thread directly after a system call, so that nothing has changed its registers since? */
@@ -76,24 +77,24 @@ bool wait_look_at_terminal(int fd, struct wait_terminal *how);
 /* Makes the call once, under the program's mask. Returns WAITS_AGAIN if the caller must make it
  * again, with the time that then remains. Signals are blocked up to waits_call(), which unblocks
  * them; there they end the call. In waits.c. */
-long waits_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen);
+long wait_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen);
 
 /* Waits likewise until poll(2) says that the descriptor is ready, or until `end`, in ns of
  * CLOCK_MONOTONIC. Returns what poll(2) returns; -EINTR after a handler of the program. In
  * waits.c. */
 struct pollfd;
-long waits_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_seen seen);
+long wait_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_seen seen);
 
 /* Continues the call, and puts its result into the context. May wait. In waits.c. */
-void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came);
+void wait_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came);
 
 /* Has the stack room for handlers of the program, or for what unwinds a cancelled thread? They need
  * it while our handler is on the stack and continues the call. In wait_stack.c, as the next one. */
-bool waits_have_room(const ucontext_t *uc);
+bool wait_has_room(const ucontext_t *uc);
 /* Continues the call on another stack: if the alternate stack is small, on the interrupted one; if
  * the thread's own is small, on one of ours. Returns false if there is no room on the interrupted
  * one. */
-bool waits_move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came);
+bool wait_move_stack(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came);
 
 /* Waits until the socket of an interrupted call is ready, or until `end`. Returns the call's
  * result, or WAITS_AGAIN if the program must make it again. connecting: of connect, see

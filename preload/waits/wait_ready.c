@@ -34,14 +34,14 @@ static long send_to_address(ucontext_t *uc, const struct wait_broken *b, int64_t
     wait_arguments(uc, arguments);
     arguments[b->rule->number == SYS_sendmsg ? FLAGS_OF_SENDMSG : FLAGS_OF_SENDTO] |= MSG_DONTWAIT;
     for (;;) {
-        long rc = waits_once(uc, b->rule->number, arguments, seen);
+        long rc = wait_once(uc, b->rule->number, arguments, seen);
         int64_t now = (int64_t)clock_monotonic_ns();
         if (rc != -EAGAIN && rc != WAITS_AGAIN)
             return rc;
         if (now >= end)
             return -EAGAIN;
         if (rc == -EAGAIN &&
-            waits_poll(uc, &none, now + NAP_NS < end ? now + NAP_NS : end, seen) == -EINTR)
+            wait_poll(uc, &none, now + NAP_NS < end ? now + NAP_NS : end, seen) == -EINTR)
             return -EINTR;
     }
 }
@@ -53,7 +53,7 @@ long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connectin
                         .events = b->rule->unit == UNIT_SEND ? POLLOUT : POLLIN};
     if (is_to_address(uc, b))
         return send_to_address(uc, b, end, seen);
-    long rc = waits_poll(uc, &fd, end, seen);
+    long rc = wait_poll(uc, &fd, end, seen);
     if (rc == 0 && b->rule->number == SYS_connect)
         return connecting ? -EALREADY : -EINPROGRESS;
     return rc == 0 ? -EAGAIN : rc == -EINTR ? rc : WAITS_AGAIN;
@@ -62,7 +62,7 @@ long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connectin
 long wait_for_terminal(ucontext_t *uc, int64_t timeout, struct signals_seen seen)
 {
     struct pollfd fd = {.fd = (int)wait_argument(uc, 0), .events = POLLIN};
-    return waits_poll(uc, &fd, (int64_t)clock_monotonic_ns() + timeout, seen);
+    return wait_poll(uc, &fd, (int64_t)clock_monotonic_ns() + timeout, seen);
 }
 
 #endif

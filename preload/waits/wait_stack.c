@@ -36,7 +36,7 @@ static bool is_on_alternate(const ucontext_t *uc, uintptr_t here)
     return here - (uintptr_t)uc->uc_stack.ss_sp < uc->uc_stack.ss_size;
 }
 
-bool waits_have_room(const ucontext_t *uc)
+bool wait_has_room(const ucontext_t *uc)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), room = 2 * frame_bytes(uc) + 8192;
     uintptr_t low, high;
@@ -87,7 +87,7 @@ static void go_on_elsewhere(struct elsewhere *e, char *from, char *to, size_t by
     if (kept == e->uc)
         memory_where.context = uc;
     move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, false);
-    waits_go_on(uc, &e->broken, e->came);
+    wait_go_on(uc, &e->broken, e->came);
     (void)sys_block_signals();
     move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, true);
     memory_where.context = kept;
@@ -113,14 +113,14 @@ static bool move_to_interrupted(ucontext_t *uc, struct elsewhere *e)
     return true;
 }
 
-bool waits_move(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
+bool wait_move_stack(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
 {
     struct elsewhere e = {.uc = uc, .broken = *b, .came = came};
     if (is_on_alternate(uc, (uintptr_t)__builtin_frame_address(0)))
         return move_to_interrupted(uc, &e);
     uintptr_t stack = wait_stack();
     if (stack == 0) { /* no memory: the thread's own stack may do */
-        waits_go_on(uc, b, came);
+        wait_go_on(uc, b, came);
         return true;
     }
     waits_elsewhere(stack + OWN_STACK_BYTES, (uintptr_t)uc + frame_bytes(uc), go_on_elsewhere, &e);

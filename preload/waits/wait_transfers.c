@@ -309,12 +309,12 @@ static long receive(ucontext_t *uc, const struct transfer *t, struct iovec part,
     const long wait[6] = {(long)&fd, 1, t->low_water ? (long)&none : 0, 0, 0, 0};
     int flags = t->low_water ? t->flags | MSG_WAITALL : (t->flags & ~MSG_WAITALL) | MSG_DONTWAIT;
     const long arguments[6] = {t->fd, (long)part.iov_base, (long)part.iov_len, flags, 0, 0};
-    long rc = waits_once(uc, SYS_ppoll, wait, seen);
+    long rc = wait_once(uc, SYS_ppoll, wait, seen);
     if (rc < 0)
         return rc;
     if ((fd.revents & (POLLERR | POLLNVAL)) != 0 || (t->has_control && control_comes(t->fd)))
         return 0;
-    rc = waits_once(uc, SYS_recvfrom, arguments, seen);
+    rc = wait_once(uc, SYS_recvfrom, arguments, seen);
     return rc == -EAGAIN ? WAITS_AGAIN : rc;
 }
 
@@ -325,8 +325,8 @@ static long read_terminal(ucontext_t *uc, const struct transfer *t, struct iovec
     const long arguments[6] = {t->fd, (long)part.iov_base, (long)part.iov_len, 0, 0, 0};
     struct pollfd fd = {.fd = t->fd, .events = POLLIN};
     int64_t end = (int64_t)clock_monotonic_ns() + (int64_t)t->between * 1000000;
-    long rc = t->between == 0 ? 1 : waits_poll(uc, &fd, end, seen);
-    return rc <= 0 ? rc : waits_once(uc, SYS_read, arguments, seen);
+    long rc = t->between == 0 ? 1 : wait_poll(uc, &fd, end, seen);
+    return rc <= 0 ? rc : wait_once(uc, SYS_read, arguments, seen);
 }
 
 static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
@@ -338,21 +338,21 @@ static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
     case KIND_TERMINAL: return read_terminal(uc, t, part, seen);
     case KIND_SEND: { /* after some bytes an error raises no SIGPIPE */
         const long arguments[6] = {t->fd, base, bytes, t->flags | MSG_NOSIGNAL, 0, 0};
-        return waits_once(uc, SYS_sendto, arguments, seen);
+        return wait_once(uc, SYS_sendto, arguments, seen);
     }
     case KIND_RANDOM: {
         const long arguments[6] = {base, bytes, t->flags, 0, 0, 0};
-        return waits_once(uc, SYS_getrandom, arguments, seen);
+        return wait_once(uc, SYS_getrandom, arguments, seen);
     }
     case KIND_FILE: {
         const long arguments[6] = {t->fd, wait_argument(uc, 1), wait_argument(uc, 2), bytes, 0, 0};
-        return waits_once(uc, SYS_sendfile, arguments, seen);
+        return wait_once(uc, SYS_sendfile, arguments, seen);
     }
     case KIND_COPY: { /* the kernel has moved the positions */
         long arguments[6];
         wait_arguments(uc, arguments);
         arguments[4] = bytes;
-        return waits_once(uc, SYS_copy_file_range, arguments, seen);
+        return wait_once(uc, SYS_copy_file_range, arguments, seen);
     }
     case KIND_READ:
     case KIND_WRITE:
@@ -361,7 +361,7 @@ static long move(ucontext_t *uc, const struct transfer *t, struct iovec part,
     case KIND_NONE: break;
     }
     const long arguments[6] = {t->fd, base, bytes, 0, 0, 0};
-    return waits_once(uc, t->kind == KIND_READ ? SYS_read : SYS_write, arguments, seen);
+    return wait_once(uc, t->kind == KIND_READ ? SYS_read : SYS_write, arguments, seen);
 }
 
 /* Waits for the completions. If they are there, the program has not taken them yet, and this ends
@@ -371,7 +371,7 @@ static void wait_for_ring(ucontext_t *uc, struct signals_seen seen)
     long arguments[6];
     wait_arguments(uc, arguments);
     arguments[1] = 0; /* submit nothing more */
-    while (waits_once(uc, SYS_io_uring_enter, arguments, seen) == WAITS_AGAIN)
+    while (wait_once(uc, SYS_io_uring_enter, arguments, seen) == WAITS_AGAIN)
         continue;
 }
 

@@ -126,7 +126,7 @@ void *waits_place(void *context)
     return is_within(uc) ? (void *)uc->uc_mcontext.gregs[REG_RBX] : context; /* NOLINT */
 }
 
-bool waits_can_go_on(const void *context)
+bool waits_call_can_go_on(const void *context)
 {
     const ucontext_t *uc = context;
     if (is_within(uc) || !wait_is_broken(uc))
@@ -135,7 +135,7 @@ bool waits_can_go_on(const void *context)
     return can_continue() && (b.continuation != CONTINUE_NONE || wait_would_restart(uc, &b));
 }
 
-bool waits_goes_on(const void *context)
+bool waits_call_goes_on(const void *context)
 {
     const ucontext_t *uc = context;
     return is_within(uc) || wait_is_broken(uc) || wait_is_restarting(uc) ||
@@ -232,7 +232,7 @@ static void let_restart(ucontext_t *uc, struct signals_seen seen)
     }
 }
 
-long waits_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen)
+long wait_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen)
 {
     uint64_t mask;
     memcpy(&mask, &uc->uc_sigmask, sizeof mask);
@@ -245,7 +245,7 @@ static long wait_by_kernel(ucontext_t *uc, struct signals_seen seen)
     static const long none[6];
     long rc;
     do
-        rc = waits_once(uc, SYS_restart_syscall, none, seen);
+        rc = wait_once(uc, SYS_restart_syscall, none, seen);
     while (rc == WAITS_AGAIN);
     return rc;
 }
@@ -277,27 +277,27 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
     do {
         left = time_until(end);
         rest = (struct timeval){.tv_sec = left.tv_sec, .tv_usec = (left.tv_nsec + 999) / 1000};
-        rc = waits_once(uc, number, arguments, seen);
+        rc = wait_once(uc, number, arguments, seen);
     } while (rc == WAITS_AGAIN);
-    if (b->continuation == CONTINUE_REST)
+    if (b->continuation == CONTINUE_REMAINING)
         (void)sys_write_self((uintptr_t)wait_argument(uc, r->timeout),
                              (const void *)arguments[r->timeout], sizeof rest); /* NOLINT */
     return rc;
 }
 
-long waits_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_seen seen)
+long wait_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_seen seen)
 {
     struct timespec left;
     const long arguments[6] = {(long)fd, 1, (long)&left, 0, 0, 0};
     long rc;
     do {
         left = time_until(end);
-        rc = waits_once(uc, SYS_ppoll, arguments, seen);
+        rc = wait_once(uc, SYS_ppoll, arguments, seen);
     } while (rc == WAITS_AGAIN);
     return rc;
 }
 
-void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
+void wait_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came)
 {
     struct signals_seen seen = came.seen;
     if (b->continuation == CONTINUE_TRANSFER) {
@@ -313,7 +313,7 @@ void waits_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arriv
         return;
     }
     const struct wait_note *n =
-        b->continuation == CONTINUE_REST ? NULL : note_for(uc, b->rule->number);
+        b->continuation == CONTINUE_REMAINING ? NULL : note_for(uc, b->rule->number);
     int64_t end = (n != NULL ? (int64_t)n->clock : came.at) + b->timeout;
     long rc =
         b->continuation == CONTINUE_KERNEL ? wait_by_kernel(uc, seen)
@@ -402,9 +402,9 @@ static void finish_call(ucontext_t *uc, struct waits_arrival came, bool programs
         execute_again(uc, b.rule->number, came.seen);
     } else if (b.continuation == CONTINUE_NONE) {
         give(uc);
-    } else if (waits_have_room(uc)) {
-        waits_go_on(uc, &b, came);
-    } else if (!waits_move(uc, &b, came)) {
+    } else if (wait_has_room(uc)) {
+        wait_go_on(uc, &b, came);
+    } else if (!wait_move_stack(uc, &b, came)) {
         cannot_move(uc, &b, came);
     }
 }

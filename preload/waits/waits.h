@@ -39,11 +39,11 @@ bool waits_is_lost(const void *context);
 void *waits_place(void *context);
 
 /* Has our handler interrupted a system call that goes on after it? */
-bool waits_goes_on(const void *context);
+bool waits_call_goes_on(const void *context);
 
 /* Can the system call that the signal has interrupted, if any, go on although the action of the
  * signal may lack SA_RESTART? */
-bool waits_can_go_on(const void *context);
+bool waits_call_can_go_on(const void *context);
 
 /* Returns the signal mask with which the program waits if the context, from waits_place(), is that
  * of a system call which sets one for its time, as sigsuspend() does; else `mask`. */

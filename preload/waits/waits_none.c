@@ -36,12 +36,12 @@ void *waits_place(void *context)
     return context;
 }
 
-bool waits_can_go_on(const void *context)
+bool waits_call_can_go_on(const void *context)
 {
     return !waits_is_lost(context);
 }
 
-bool waits_goes_on(const void *context)
+bool waits_call_goes_on(const void *context)
 {
     (void)context;
     return false;
