@@ -32,8 +32,8 @@ struct wait_rule {
 struct wait_broken {
     const struct wait_rule *rule; /* NULL: unknown call */
     enum wait_continuation continuation;
-    int64_t
-        timeout; /* ns, of CONTINUE_REMAINING, CONTINUE_TIMED, CONTINUE_SOCKET and CONTINUE_TERMINAL */
+    /* ns, of CONTINUE_REMAINING, CONTINUE_TIMED, CONTINUE_SOCKET and CONTINUE_TERMINAL */
+    int64_t timeout;
 };
 
 /* Is the thread directly after a system call, so that nothing has changed its registers since? */
