@@ -314,18 +314,29 @@ static void serve_client(struct control *c, const struct stream *s, struct contr
         (void)close(client->fd);
 }
 
+/* Takes a client that has connected. Returns false if there is none. */
+static bool accept_client(const struct control *c, struct control_client *client)
+{
+    *client = (struct control_client){
+        .fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    client->used = client->fd >= 0;
+    client->deadline_ns = clock_monotonic_ns() + LINE_WITHIN_NS;
+    if (client->used) /* most clients send their line at once */
+        (void)poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, LINE_SOON_MS);
+    return client->used;
+}
+
 static void serve_socket(struct control *c, const struct stream *s, uint64_t events)
 {
+    if (c->listener < 0)
+        return;
+    /* The writer asks at each pass. For that poll() is much cheaper than accept(), which first
+     * makes a socket, also if nobody has connected. */
+    bool more = poll(&(struct pollfd){.fd = c->listener, .events = POLLIN}, 1, 0) > 0;
     for (int i = 0; i < CONTROL_CLIENTS && c->listener >= 0; i++) {
         struct control_client *client = &c->clients[i];
-        if (!client->used) {
-            *client = (struct control_client){
-                .fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-            client->used = client->fd >= 0;
-            client->deadline_ns = clock_monotonic_ns() + LINE_WITHIN_NS;
-            if (client->used) /* most clients send their line at once */
-                (void)poll(&(struct pollfd){.fd = client->fd, .events = POLLIN}, 1, LINE_SOON_MS);
-        }
+        if (!client->used && more)
+            more = accept_client(c, client);
         if (client->used)
             serve_client(c, s, client, events);
     }

@@ -247,4 +247,37 @@ END
 else
     for i in 1 2 3 4 5; do skip "ranks $i" 'no MPI here'; done
 fi
+
+# The writer looks for clients at each pass. accept() makes a socket first, also if there is none, so
+# it calls accept() only if there is one.
+cat >accepts.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int accept4(int fd, struct sockaddr *restrict a, socklen_t *restrict n, int flags)
+{
+    int (*next)(int, struct sockaddr *, socklen_t *, int) = (int (*)(int, struct sockaddr *, socklen_t *, int))dlsym(RTLD_NEXT, "accept4");
+    int log = open(getenv("ACCEPTS"), O_WRONLY | O_APPEND | O_CREAT, 0600), got = next(fd, a, n, flags);
+    if (write(log, got >= 0 ? "+" : "-", 1) < 0)
+        abort();
+    close(log);
+    return got;
+}
+END
+cc -shared -fPIC -o accepts.so accepts.c -ldl || exit 99
+printf '#!/bin/sh\nLD_PRELOAD=%s/accepts.so ACCEPTS=%s/accepts exec %s "$@"\n' "$T" "$T" "$REGTRACE_WRITER_PROGRAM" >writer
+chmod +x writer
+rm -f stop ready
+"$REGTRACE" run -quiet -writer "$T/writer" -o "$T/accepts.run" -control start:interactive,stop:interactive,repeat -- ./p ready stop >p.out 2>&1 &
+pid=$!
+kill_at_end $pid
+wait_for 30 test -s ready
+for i in 1 2 3; do run 30 "$REGTRACE" ctl "$T/accepts.run" fire; done
+touch stop
+wait $pid
+is "$?" 0 'a program whose writer counts its calls'
+like "$(cat accepts)" '^(\+-?)+$' 'the writer calls accept() where clients are, and once more to see that there is none'
 done_testing
