@@ -10,7 +10,8 @@ static const struct {
     {"whole", ""},
     {"jumped", "end before their windows do, left by a jump or an exception that nobody followed"},
     {"no_room",
-     "are cut off, or missing: their files could not grow (a larger -max-size, or disk)"},
+     "are cut off, or missing: their files could not grow. Give a larger -max-size, or a folder "
+     "with more room (-o DIR)"},
     {"amid", "end within a function, whose last accesses are missing"},
     {"never", "have nothing: they opened and closed within a handler of a signal"},
 };

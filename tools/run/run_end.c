@@ -4,6 +4,7 @@
 #include "base/format/memory_recording.h"
 #include "base/toolkit/map.h"
 #include "tools/run/run.h"
+#include "writer/repair/recover_list.h"
 #include "writer/writer.h"
 
 #include <dirent.h>
@@ -48,6 +49,19 @@ static unsigned wait_for_writers(const char *folder, uint64_t seconds, struct rt
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
     return n;
+}
+
+/* If no process of the run has a file or an entry, looks for streams that no writer has taken, and
+ * gives entries to them: recover writes their files. */
+static void find_streams(const char *folder, unsigned files, struct rt_processes *p)
+{
+    struct recover_list list = {.claims = NULL};
+    struct rt_error e;
+    if (files != 0 || p->living != 0 || p->unfinished != 0)
+        return;
+    if (recover_list_make(&list, folder, &e) == 0 && list.count > 0)
+        rt_run_processes(folder, p);
+    recover_list_free(&list);
 }
 
 static unsigned print_log(const char *folder)
@@ -201,6 +215,7 @@ void run_print_end(const struct run_end *end)
     const struct options *o = end->options;
     struct rt_processes p;
     unsigned files = wait_for_writers(folder, o->number[OPT_exit_wait], &p);
+    find_streams(folder, files, &p);
     unsigned lines = end->quiet ? 0 : print_log(folder);
     if (files == 0 && lines == 0 && p.living == 0 && p.unfinished == 0 && end->remove_if_empty)
         (void)rt_run_remove_empty(folder);

@@ -214,16 +214,16 @@ static int say_result(const struct split_tally *t, const struct split_options *o
         return TOOL_FAILURE;
     }
     if (t->files > 0)
-        (void)printf("%s: %" PRIu64 " files of %" PRIu64 " windows, %" PRIu64 " events; %" PRIu64
-                     " events lie outside of windows\n",
-                     t->out, t->files, t->windows, t->events, t->outside);
+        (void)printf("%s: %" PRIu64 " file%s of %" PRIu64 " window%s, %" PRIu64 " event%s; %" PRIu64
+                     " lie outside of windows\n",
+                     t->out, t->files, t->files == 1 ? "" : "s", t->windows,
+                     t->windows == 1 ? "" : "s", t->events, t->events == 1 ? "" : "s", t->outside);
     if (t->recordings > 0)
-        (void)printf("%" PRIu64 " files of memory accesses (regtrace skel replay)\n",
-                     t->recordings);
+        (void)printf("%" PRIu64 " file%s of memory accesses (regtrace skel replay)\n",
+                     t->recordings, t->recordings == 1 ? "" : "s");
     if (t->unknown > 0)
         tool_warning("split",
-                     "%" PRIu64 " events belong to windows whose opening was lost: they are in "
-                     "none of the files",
+                     "events of windows whose opening was lost are in none of the files: %" PRIu64,
                      t->unknown);
     return t->failed ? TOOL_FAILURE : TOOL_OK;
 }

@@ -302,7 +302,6 @@ run 60 "$REGTRACE" run -o "$T/refused" -- env REGTRACE_CONTROL=start:sginal:USR1
 is "$status" 2 'a wrong chain that only the program has'
 like "$err" 'nothing was recorded: the program was not started, if a line above says so; else ' 'that is why nothing was recorded'
 
-# -o names the folder of an earlier run.
 cat >regions.c <<'END'
 #include <regtrace.h>
 int main(void)
@@ -313,6 +312,15 @@ int main(void)
 }
 END
 cc -I"$REGTRACE_SOURCE/share/include" -o regions regions.c || exit 99
+
+# A writer that ends before it makes an entry leaves a stream that recover can read.
+run 60 "$REGTRACE" run -writer /bin/true -o "$T/unwritten" -- ./regions
+like "$err" '1 process is not completely recorded: .* Complete it with: regtrace recover ' 'a stream that no writer has taken is found'
+unlike "$err" 'nothing was recorded' 'and nothing else is said of it'
+run 60 "$REGTRACE" recover "$T/unwritten"
+is "$status" 0 'and recover makes its file'
+
+# -o names the folder of an earlier run.
 run 60 "$REGTRACE" run -o "$T/earlier" -- ./regions
 unlike "$err" 'earlier run' 'a folder that was not there'
 run 60 "$REGTRACE" run -o "$T/earlier/" -- ./regions
