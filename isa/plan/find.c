@@ -40,15 +40,18 @@ static void say_no_such_name(struct plan *p, const struct request *q, bool calle
         (void)plan_say(p, "'%s' is called here, but is in another image", q->name);
         return;
     }
-    unsigned places = image_name_inlined(p->code->image, q->name, text, 300);
-    if (places != 0) {
-        (void)plan_say(p, "'%s' was inlined at %u place%s and has no entry; use instead: %s",
-                       q->name, places, places == 1 ? "" : "s", text);
-        return;
-    }
     image_name_nearest(p->code->image, q->kind == REQUEST_SYMBOL, &near);
     near_names_text(&near, text, sizeof text);
     (void)plan_say(p, "no function '%s'%s", q->name, text);
+}
+
+static void say_inlined(struct plan *p, const struct request *q)
+{
+    char text[300];
+    unsigned places = image_name_inlined(p->code->image, q->name, text, sizeof text);
+    if (places != 0)
+        (void)plan_say(p, "'%s' was inlined at %u place%s and has no entry; use instead: %s",
+                       q->name, places, places == 1 ? "" : "s", text);
 }
 
 /* Returns main's address if main is requested and known without a symbol; otherwise 0. */
@@ -92,6 +95,8 @@ bool request_is_elsewhere(const struct request *q, const struct image *m)
 {
     bool exits = q->kind == REQUEST_EXITS;
     bool named = q->kind == REQUEST_ENTER || q->kind == REQUEST_RETS || q->kind == REQUEST_SYMBOL;
+    if (q->kind == REQUEST_INLINED)
+        return true; /* debug information answers it, not code */
     if (!exits && !named)
         return false;
     if (strcmp(q->name, "main") == 0 && m->entry != 0 && !exits)
@@ -250,6 +255,7 @@ void plan_find_named(struct plan *p, const struct request *q)
     case REQUEST_CALLERS:
     case REQUEST_STUBS: pattern_returns(p, q); break;
     case REQUEST_SYMBOL: add_place(p, q); break;
+    case REQUEST_INLINED: say_inlined(p, q); break;
     case REQUEST_ADDRESS: plan_add_site(p, q->number, 0); break;
     case REQUEST_OFFSET: plan_add_site(p, p->code->image->base + q->number, 0); break;
     default: plan_scan(p, q);

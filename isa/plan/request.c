@@ -31,6 +31,7 @@ static const struct kind {
     [REQUEST_STARTS] = {"starts", REGEX},
     [REQUEST_CALLERS] = {"callers", REGEX},
     [REQUEST_STUBS] = {"stubs", REGEX},
+    [REQUEST_INLINED] = {"inlined", NAME},
 };
 
 static bool read_number(const char *text, int base, uint64_t *out)

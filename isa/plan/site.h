@@ -29,6 +29,7 @@ enum request_kind {
     REQUEST_STARTS,    /* starts:REGEX     also functions without a name, matched as 0xADDRESS */
     REQUEST_CALLERS,   /* callers:REGEX    after this image's direct calls of these functions */
     REQUEST_STUBS,     /* stubs:REGEX      after its calls of such functions in other images */
+    REQUEST_INLINED,   /* inlined:NAME     no sites: says where the function was inlined */
 };
 
 struct request {

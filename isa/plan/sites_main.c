@@ -36,7 +36,7 @@ static const char usage[] =
     "int3 magic\n"
     "          cpuid itext:BYTES isa_extension:NAME isa_category:NAME functions:REGEX starts:REGEX "
     "callers:REGEX\n"
-    "          stubs:REGEX\n"
+    "          stubs:REGEX inlined:NAME\n"
     "--text lists sites instead of writing plans.\n";
 
 struct site_job {

@@ -29,10 +29,11 @@ static bool is_missing(const struct probe_wish *w, bool instrumented)
 {
     if (w->pattern != NULL || w->of != NULL)
         return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_COPIED);
-    return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
+    return !w->found && !w->scans && !(probe_wish_function(w) != NULL && instrumented);
 }
 
-/* Is this what regtrace-sites says of a function without an entry (isa/plan/find.c)? */
+/* Is this what regtrace-sites says of a function without an entry (say_inlined() in
+ * isa/plan/find.c)? */
 static bool is_inlined(const char *remark)
 {
     return strstr(remark, "' was inlined at ") != NULL;
@@ -69,14 +70,13 @@ void probe_missing_note(struct probe_wish *w, const struct probe_image *image, c
     (void)snprintf(w->nearest + n, sizeof w->nearest - n, "%s", remark);
 }
 
-/* Asks whether a function was inlined in a library. */
-static void ask(struct probe_wish *w, const struct probe_image *image)
+/* Asks whether a function was inlined in an image. */
+static void ask(struct probe_wish *w, const struct probe_image *image, const char *name)
 {
     char text[PROBE_REQUEST_ROOM];
     struct probe_answer answer;
     struct rt_error e;
-    if (!probe_write_request(w, image, text))
-        return;
+    (void)snprintf(text, sizeof text, "inlined:%s", name);
     const struct probe_question question = {image, text};
     if (probe_ask(true, &question, 1, &answer, &e) == 0 && is_inlined(answer.reason))
         probe_missing_note(w, image, answer.reason);
@@ -89,13 +89,13 @@ void probe_missing_search(const struct probe_image *images, unsigned n, bool ins
         struct probe_names names = {.file = NULL};
         for (unsigned k = 0; k < probe_wish_count && !images[i].no_int3; k++) {
             struct probe_wish *w = &probe_wishes[k];
-            const char *name = probe_wish_is_function(w) ? probe_wish_name(w, &images[i]) : NULL;
+            const char *name = probe_wish_function(w);
             if (name == NULL || !is_missing(w, instrumented) || is_inlined(w->nearest))
                 continue;
             if (names.file == NULL)
                 probe_names_open(&names, &images[i]);
             if (probe_names_may_inline(&names, name))
-                ask(w, &images[i]);
+                ask(w, &images[i], name);
         }
         probe_names_close(&names);
     }

@@ -239,9 +239,10 @@ const char *probe_wish_name(const struct probe_wish *w, const struct probe_image
     return place || is_function_type(a->type) ? a->value : NULL;
 }
 
-bool probe_wish_is_function(const struct probe_wish *w)
+const char *probe_wish_function(const struct probe_wish *w)
 {
-    return w->pattern == NULL && w->of == NULL && is_function_type(first_alarm(w)->type);
+    const struct ctl_alarm *a = w->pattern == NULL && w->of == NULL ? first_alarm(w) : NULL;
+    return a != NULL && is_function_type(a->type) ? a->value : NULL;
 }
 
 const char *probe_wish_text(const struct probe_wish *w)

@@ -46,17 +46,18 @@ const char *probe_wish_name(const struct probe_wish *w, const struct probe_image
 /* Writes the request for this image. Returns false if the wish asks nothing about it. */
 bool probe_write_request(const struct probe_wish *w, const struct probe_image *image,
                          char text[PROBE_REQUEST_ROOM]);
-/* Do alarms of this wish name a function? If its image was compiled with -finstrument-functions, it
- * reports the function without probes. */
-bool probe_wish_is_function(const struct probe_wish *w);
+/* Returns the name of the function that alarms of this wish name; NULL if they name none. If its
+ * image was compiled with -finstrument-functions, it reports the function without probes. */
+const char *probe_wish_function(const struct probe_wish *w);
 /* Returns the wish as the user wrote it; valid until the next call. */
 const char *probe_wish_text(const struct probe_wish *w);
 
 /* Stores what regtrace-sites remarks about a wish in an image. In a remark, "address:@+0x..." is an
  * alarm in that image: the name that it has here replaces the @. */
 void probe_missing_note(struct probe_wish *w, const struct probe_image *image, const char *remark);
-/* Asks the libraries with debug information about functions that were not found: they may have been
- * inlined there. Called before main. */
+/* Asks the images with debug information about functions that were not found: they may have been
+ * inlined there. Reading that information takes time, so nobody asks earlier. Called before
+ * main. */
 void probe_missing_search(const struct probe_image *images, unsigned n, bool instrumented);
 /* Warns of wishes that were not found, and of places that are left alone. */
 void probe_missing_say(bool instrumented);

@@ -248,8 +248,8 @@ else
     for i in 1 2 3 4 5; do skip "ranks $i" 'no MPI here'; done
 fi
 
-# The writer looks for clients at each pass. accept() makes a socket first, also if there is none, so
-# it calls accept() only if there is one.
+# The writer looks for clients at each pass. accept() makes a socket first, also if nobody has
+# connected, so it calls accept() only if somebody has.
 cat >accepts.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
