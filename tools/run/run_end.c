@@ -4,7 +4,6 @@
 #include "base/format/memory_recording.h"
 #include "base/toolkit/map.h"
 #include "tools/run/run.h"
-#include "writer/repair/recover_list.h"
 #include "writer/writer.h"
 
 #include <dirent.h>
@@ -51,20 +50,9 @@ static unsigned wait_for_writers(const char *folder, uint64_t seconds, struct rt
     return n;
 }
 
-/* If no process of the run has a file or an entry, looks for streams that no writer has taken, and
- * gives entries to them: recover writes their files. */
-static void find_streams(const char *folder, unsigned files, struct rt_processes *p)
-{
-    struct recover_list list = {.claims = NULL};
-    struct rt_error e;
-    if (files != 0 || p->living != 0 || p->unfinished != 0)
-        return;
-    if (recover_list_make(&list, folder, &e) == 0 && list.count > 0)
-        rt_run_processes(folder, p);
-    recover_list_free(&list);
-}
-
-static unsigned print_log(const char *folder)
+/* Prints the lines of the run's log, and sets *error if one of them is an error. Returns their
+ * number. */
+static unsigned print_log(const char *folder, bool *error)
 {
     char path[PATH_MAX + 32], *line = NULL;
     size_t room = 0;
@@ -73,6 +61,7 @@ static unsigned print_log(const char *folder)
     FILE *f = fopen_regular(path);
     while (f != NULL && getline(&line, &room, f) > 0) {
         line[strcspn(line, "\n")] = '\0';
+        *error = *error || strstr(line, " error: ") != NULL;
         if (run_has_said(line))
             said++;
         else if (lines++ < LOG_LINES)
@@ -215,8 +204,8 @@ void run_print_end(const struct run_end *end)
     const struct options *o = end->options;
     struct rt_processes p;
     unsigned files = wait_for_writers(folder, o->number[OPT_exit_wait], &p);
-    find_streams(folder, files, &p);
-    unsigned lines = end->quiet ? 0 : print_log(folder);
+    bool error = false;
+    unsigned lines = end->quiet ? 0 : print_log(folder, &error);
     if (files == 0 && lines == 0 && p.living == 0 && p.unfinished == 0 && end->remove_if_empty)
         (void)rt_run_remove_empty(folder);
     if (end->quiet)
@@ -242,7 +231,7 @@ void run_print_end(const struct run_end *end)
                       "they could be written\n",
                       folder);
         print_command("skel replay", folder);
-    } else if (p.unfinished == 0) {
+    } else if (p.unfinished == 0 && !error) { /* else the error is the reason */
         print_nothing(end);
     }
     print_unfinished(folder, p.unfinished);
