@@ -328,7 +328,7 @@ __attribute__((constructor)) static void regtrace_constructor(void)
             "no real-time signal is free: timeout, interactive and broadcast timers do not work");
     /* Read this before the thread begins, because the thread may be stepped from then on. */
     bool images = ctl_config_uses(process.config, CTL_IMAGE_LOAD);
-    probe_thread_expected();
+    known_thread_expected();
     probes_thread_begins();
     log_share();
     process.traced = true;

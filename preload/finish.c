@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Ends a recording: closes the last thread's window, reports alarms that never fired, and gives the
- * writer the time to close its file. */
+ * Ends a recording: closes the calling thread's window, reports alarms that never fired, and gives
+ * the writer the time to close its file. */
 #include "preload/count/totals.h"
 #include "preload/libc/interpose.h"
 #include "preload/life.h"

@@ -250,14 +250,14 @@ static struct thread_start *start_prepare(const pthread_attr_t *attributes, uint
     s->helper = is_helper_image(s->image);
     s->hidden = hidden_for(attributes);
     s->claimed = recorder_tid_claim(s->helper) + 1;
-    probe_thread_expected();
+    known_thread_expected();
     return s;
 }
 
 static void start_cancel(struct thread_start *s)
 {
     recorder_tid_return(s->claimed - 1);
-    probe_thread_never_came();
+    known_thread_never_came();
     start_give(s);
 }
 

@@ -53,7 +53,7 @@ rt_streams=$(mktemp -d /dev/shm/regtrace-test.XXXXXX 2>/dev/null) || rt_streams=
 export REGTRACE_SHM=$rt_streams
 # One mpirun removes the folder that all share in /tmp while another one makes its own in there, and
 # then that one ends with "A call to mkdir was unable to create the desired directory".
-export OMPI_MCA_orte_tmpdir_base=$T
+export OMPI_MCA_orte_tmpdir_base=$T PRTE_MCA_prte_tmpdir_base=$T
 leaves_streams=0 # a test that kills writers sets 1
 rt_count=0 rt_failed=0 rt_planned='' rt_finished=0 rt_pids=()
 # The limits in seconds below end a test that hangs. They do not decide whether a test passes. This

@@ -103,7 +103,7 @@ void stream_facts_identity(struct rankfile_identity *id, const struct stream_fac
     };
 }
 
-void rank_file_identity(struct rankfile_identity *id, const struct rt_rank *old)
+void rank_identity(struct rankfile_identity *id, const struct rt_rank *old)
 {
     const struct reader_info *i = rt_rank_raw_info(old);
     *id = (struct rankfile_identity){

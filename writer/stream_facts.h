@@ -31,6 +31,6 @@ void stream_facts_identity(struct rankfile_identity *id, const struct stream_fac
                            const struct stream *s);
 
 /* Fills in the attributes of a rank file that was read, without a writer. Texts point into *old. */
-void rank_file_identity(struct rankfile_identity *id, const struct rt_rank *old);
+void rank_identity(struct rankfile_identity *id, const struct rt_rank *old);
 
 #endif

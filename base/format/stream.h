@@ -44,7 +44,7 @@
 enum stream_state {
     STREAM_STARTING = 0, /* the process is still in regtrace's constructor */
     STREAM_LIVE = 1,
-    STREAM_FINISHED = 2, /* normal end: exit handlers ran; the last thread's window is closed */
+    STREAM_FINISHED = 2, /* normal end; the window of the thread that ended it is closed */
     STREAM_EXECED = 3,   /* exec replaces the program; the pid stays (LIVE again if exec fails) */
     STREAM_EMPTY = 4,    /* normal end, but nothing was recorded: leave no file */
 };

@@ -48,8 +48,9 @@ struct request {
 int request_read(struct request *q, const char *text, struct rt_error *e) RT_MUST_CHECK;
 void request_free(struct request *q);
 
-/* Returns whether the request names a function that the image's symbols lack: the answer then needs
- * no decoding. main is an exception, because it is found without a symbol. */
+/* Returns whether the answer needs no decoding: the request names a function that the image's
+ * symbols lack, or asks for what debug information tells. main is an exception, because it is found
+ * without a symbol. */
 bool request_is_elsewhere(const struct request *q, const struct image *m);
 
 /* Adds the places whose functions must be decoded to answer the request. Returns false if the

@@ -154,6 +154,7 @@ void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void 
     /* Do not wait for the writer here, unless an edge of a window is due. Meanwhile the kernel
      * would deliver further such signals to other threads, such as MPI's own, which block fewer
      * signals than the program expects. */
+    uint32_t hurry = recorder_self.hurry; /* set if an edge waits there, and this interrupts it */
     recorder_self.hurry = 1;
     if (process.traced && process.options.number[OPT_record_signals] != 0)
         run_with_room(context, begins, &r);
@@ -167,6 +168,6 @@ void signals_run(uintptr_t handler, int flags, int signo, siginfo_t *info, void 
     recorder_self.hurry = 1;
     if (r.recorded)
         run_with_room(context, ends, &r);
-    recorder_self.hurry = 0;
+    recorder_self.hurry = hurry;
     errno = keep;
 }

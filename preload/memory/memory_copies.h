@@ -67,7 +67,7 @@ uintptr_t memory_copy_known(uintptr_t at, enum copy_question_kind kind, bool *as
 
 /* Returns the kind of hook that the address is in: a hook before a return, or one before a jump to
  * COPY_TARGET, above whose return address lie 128 bytes of the function's red zone. */
-enum memory_copy_hook { PROBE_COPY_NO_HOOK, PROBE_COPY_RETURNS, PROBE_COPY_JUMPS };
+enum memory_copy_hook { MEMORY_COPY_NO_HOOK, MEMORY_COPY_RETURNS, MEMORY_COPY_JUMPS };
 enum memory_copy_hook memory_copy_hook(uintptr_t at);
 /* If `at` is within a hook's test of whether a window is open, returns where that test begins; else
  * 0. To repeat the test, the caller keeps rbx and sets rsp to rbx rounded down to a multiple of 64.

@@ -129,11 +129,11 @@ HOOK(memory_copy_losing, memory_copy_leaves, memory_lost, 128);
 enum memory_copy_hook memory_copy_hook(uintptr_t at)
 {
     if (at >= (uintptr_t)memory_copy_returning && at < (uintptr_t)memory_copy_returning_end)
-        return PROBE_COPY_RETURNS;
+        return MEMORY_COPY_RETURNS;
     bool jumps = at >= (uintptr_t)memory_copy_jumping && at < (uintptr_t)memory_copy_jumping_end;
     bool leaves = at >= (uintptr_t)memory_copy_leaving && at < (uintptr_t)memory_copy_leaving_end;
     bool loses = at >= (uintptr_t)memory_copy_losing && at < (uintptr_t)memory_copy_losing_end;
-    return jumps || leaves || loses ? PROBE_COPY_JUMPS : PROBE_COPY_NO_HOOK;
+    return jumps || leaves || loses ? MEMORY_COPY_JUMPS : MEMORY_COPY_NO_HOOK;
 }
 
 uintptr_t memory_copy_hook_again(uintptr_t at)

@@ -311,8 +311,8 @@ static void redirect_callers(struct unwind *w)
         enum memory_copy_hook hook = memory_copy_hook(w->r[UNWIND_RETURN]);
         if (!unwind_up(w))
             return;
-        if (hook != PROBE_COPY_NO_HOOK && memory_copies_have(w->r[UNWIND_RETURN])) {
-            enter_hook(w, hook == PROBE_COPY_RETURNS);
+        if (hook != MEMORY_COPY_NO_HOOK && memory_copies_have(w->r[UNWIND_RETURN])) {
+            enter_hook(w, hook == MEMORY_COPY_RETURNS);
             return;
         }
         if (memory_copies_have(w->r[UNWIND_RETURN]) || (w->back != NULL && redirect(w->back)))

@@ -28,7 +28,11 @@ static _Atomic enum { AWAKE, DECIDING, RESTING } state;
  * While there are any, probes of alarms stay in. The first thread counts while others run. Threads
  * that libc makes inside itself, and those of a raw clone(2), do not count. */
 static _Atomic int32_t unknown_count;
-static __thread bool is_unknown;
+/* is_counted: known_thread_begins() has run. It has not in threads of a raw clone(2), nor in those
+ * that libc makes inside itself. */
+static __thread struct {
+    bool is_unknown : 1, is_counted : 1;
+} this_thread;
 /* Held with all signals blocked. */
 static struct probe_lock changing;
 
@@ -152,25 +156,28 @@ static void write_all(const struct probe_sites *all, int group, bool rest)
 
 void probes_thread_begins(void)
 {
-    probe_thread_begins();
+    known_thread_begins();
+    this_thread.is_counted = true;
     if (!code_is_patched)
         return;
-    is_unknown = true;
+    this_thread.is_unknown = true;
     atomic_fetch_add(&unknown_count, 1);
 }
 
 void probes_thread_known(void)
 {
-    if (is_unknown)
+    if (this_thread.is_unknown)
         atomic_fetch_sub(&unknown_count, 1);
-    is_unknown = false;
+    this_thread.is_unknown = false;
 }
 
 void probes_thread_gone(void)
 {
     const struct stream_header *h = recorder_stream.header;
-    probe_thread_ends();
-    if (!is_unknown)
+    if (this_thread.is_counted)
+        known_thread_ends();
+    this_thread.is_counted = false;
+    if (!this_thread.is_unknown)
         return;
     probes_thread_known();
     if (h != NULL && atomic_load(&h->status_armed) == 0)
@@ -313,11 +320,11 @@ void probe_rest_forked(void)
 {
     atomic_store(&open_windows, 0); /* the child opens them again */
     probe_text_forked();
-    probe_threads_forked();
+    known_threads_forked();
     probe_lock_free(&changing);
     /* A thread that is not here was writing: all is written again when probes wake. */
     if (atomic_load(&state) == DECIDING)
         atomic_store(&state, RESTING);
     atomic_store(&unknown_count, 1);
-    is_unknown = true;
+    this_thread.is_unknown = this_thread.is_counted = true;
 }

@@ -28,14 +28,14 @@ void probes_images_gone(void);
 void probes_rest(void);
 void probes_wake(void);
 /* The program's threads:
- * - probe_thread_expected(): one is about to be made; called for the first thread too
- * - probe_thread_never_came(): it could not be made
+ * - known_thread_expected(): one is about to be made; called for the first thread too
+ * - known_thread_never_came(): it could not be made
  * - probes_thread_begins(): called in each thread as it begins, in the first before anything is
  *   traced
  * - probes_thread_known(): the state of its chains is known from now on, or it has no chains
  * - probes_thread_gone(): it ends */
-void probe_thread_expected(void);
-void probe_thread_never_came(void);
+void known_thread_expected(void);
+void known_thread_never_came(void);
 void probes_thread_begins(void);
 void probes_thread_known(void);
 void probes_thread_gone(void);

@@ -72,9 +72,9 @@ struct wait_terminal {
 /* Returns false if this is no terminal, is in canonical mode, or does not block. */
 bool wait_look_at_terminal(int fd, struct wait_terminal *how);
 
-#define WAITS_AGAIN (-516) /* never a result: the kernel uses it internally only */
+#define WAIT_AGAIN (-516) /* never a result: the kernel uses it internally only */
 
-/* Makes the call once, under the program's mask. Returns WAITS_AGAIN if the caller must make it
+/* Makes the call once, under the program's mask. Returns WAIT_AGAIN if the caller must make it
  * again, with the time that then remains. Signals are blocked up to waits_call(), which unblocks
  * them; there they end the call. In waits.c. */
 long wait_once(ucontext_t *uc, long number, const long arguments[6], struct signals_seen seen);
@@ -97,7 +97,7 @@ bool wait_has_room(const ucontext_t *uc);
 bool wait_move_stack(ucontext_t *uc, const struct wait_broken *b, struct waits_arrival came);
 
 /* Waits until the socket of an interrupted call is ready, or until `end`. Returns the call's
- * result, or WAITS_AGAIN if the program must make it again. connecting: of connect, see
+ * result, or WAIT_AGAIN if the program must make it again. connecting: of connect, see
  * WAIT_CONNECTING. In wait_ready.c, as the next one. */
 long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connecting, int64_t end,
                      struct signals_seen seen);

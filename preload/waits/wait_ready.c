@@ -36,7 +36,7 @@ static long send_to_address(ucontext_t *uc, const struct wait_broken *b, int64_t
     for (;;) {
         long rc = wait_once(uc, b->rule->number, arguments, seen);
         int64_t now = (int64_t)clock_monotonic_ns();
-        if (rc != -EAGAIN && rc != WAITS_AGAIN)
+        if (rc != -EAGAIN && rc != WAIT_AGAIN)
             return rc;
         if (now >= end)
             return -EAGAIN;
@@ -56,7 +56,7 @@ long wait_for_socket(ucontext_t *uc, const struct wait_broken *b, bool connectin
     long rc = wait_poll(uc, &fd, end, seen);
     if (rc == 0 && b->rule->number == SYS_connect)
         return connecting ? -EALREADY : -EINPROGRESS;
-    return rc == 0 ? -EAGAIN : rc == -EINTR ? rc : WAITS_AGAIN;
+    return rc == 0 ? -EAGAIN : rc == -EINTR ? rc : WAIT_AGAIN;
 }
 
 long wait_for_terminal(ucontext_t *uc, int64_t timeout, struct signals_seen seen)

@@ -315,7 +315,7 @@ static long receive(ucontext_t *uc, const struct transfer *t, struct iovec part,
     if ((fd.revents & (POLLERR | POLLNVAL)) != 0 || (t->has_control && control_comes(t->fd)))
         return 0;
     rc = wait_once(uc, SYS_recvfrom, arguments, seen);
-    return rc == -EAGAIN ? WAITS_AGAIN : rc;
+    return rc == -EAGAIN ? WAIT_AGAIN : rc;
 }
 
 /* The terminal's own limit on the time between bytes begins with the first byte of a read. */
@@ -371,7 +371,7 @@ static void wait_for_ring(ucontext_t *uc, struct signals_seen seen)
     long arguments[6];
     wait_arguments(uc, arguments);
     arguments[1] = 0; /* submit nothing more */
-    while (wait_once(uc, SYS_io_uring_enter, arguments, seen) == WAITS_AGAIN)
+    while (wait_once(uc, SYS_io_uring_enter, arguments, seen) == WAIT_AGAIN)
         continue;
 }
 
@@ -387,7 +387,7 @@ bool transfer_go_on(ucontext_t *uc, struct signals_seen seen)
         long rc = move(uc, &t, remaining(&t, done), seen);
         if (rc > 0)
             done += (uint64_t)rc;
-        else if (rc != WAITS_AGAIN)
+        else if (rc != WAIT_AGAIN)
             break;
     }
     uc->uc_mcontext.gregs[REG_RAX] = (greg_t)done;

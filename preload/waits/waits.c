@@ -246,7 +246,7 @@ static long wait_by_kernel(ucontext_t *uc, struct signals_seen seen)
     long rc;
     do
         rc = wait_once(uc, SYS_restart_syscall, none, seen);
-    while (rc == WAITS_AGAIN);
+    while (rc == WAIT_AGAIN);
     return rc;
 }
 
@@ -278,7 +278,7 @@ static long wait_until(ucontext_t *uc, const struct wait_broken *b, int64_t end,
         left = time_until(end);
         rest = (struct timeval){.tv_sec = left.tv_sec, .tv_usec = (left.tv_nsec + 999) / 1000};
         rc = wait_once(uc, number, arguments, seen);
-    } while (rc == WAITS_AGAIN);
+    } while (rc == WAIT_AGAIN);
     if (b->continuation == CONTINUE_REMAINING)
         (void)sys_write_self((uintptr_t)wait_argument(uc, r->timeout),
                              (const void *)arguments[r->timeout], sizeof rest); /* NOLINT */
@@ -293,7 +293,7 @@ long wait_poll(ucontext_t *uc, struct pollfd *fd, int64_t end, struct signals_se
     do {
         left = time_until(end);
         rc = wait_once(uc, SYS_ppoll, arguments, seen);
-    } while (rc == WAITS_AGAIN);
+    } while (rc == WAIT_AGAIN);
     return rc;
 }
 
@@ -320,7 +320,7 @@ void wait_go_on(ucontext_t *uc, const struct wait_broken *b, struct waits_arriva
         : b->continuation == CONTINUE_SOCKET
             ? wait_for_socket(uc, b, n != NULL && (n->number & WAIT_CONNECTING) != 0, end, seen)
             : wait_until(uc, b, end, seen);
-    if (rc == WAITS_AGAIN)
+    if (rc == WAIT_AGAIN)
         execute_again(uc, b->rule->number, seen);
     else if (rc == -EINTR)
         give(uc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * System calls that our handler continues (waits.c), the entry of our handler, and our syscall().
  * Offsets into contexts are those of ucontext_t. */
-#define WAITS_AGAIN (-516)
+#define WAIT_AGAIN (-516)
 #define SYS_RT_SIGPROCMASK 14
     .text
 
@@ -27,7 +27,7 @@ signals_handler_counted:
     .size signals_handler, .-signals_handler
 
 /* long waits_call(const uint64_t *mask, long number, const long arguments[6], void *context): sets
- * the signal mask and makes the call. Returns the kernel's result, or WAITS_AGAIN after one of our
+ * the signal mask and makes the call. Returns the kernel's result, or WAIT_AGAIN after one of our
  * signals (waits_resume). A handler that interrupts it finds `context` in %rbx. */
     .globl waits_call
     .hidden waits_call
@@ -94,7 +94,7 @@ waits_resume:
     movq 120(%rdi), %rbp
     movq 128(%rdi), %rbx
     movq 160(%rdi), %rsp
-    movq $WAITS_AGAIN, %rax
+    movq $WAIT_AGAIN, %rax
     jmp waits_call_ends
     .cfi_endproc
     .size waits_resume, .-waits_resume

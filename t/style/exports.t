@@ -26,11 +26,11 @@ is "$(readelf -lW "$LIBREGTRACE" | grep 'GNU_STACK' | grep -c 'RWE')" 0 "no exec
 is "$(readelf -rW "$LIBREGTRACE" | grep -cE 'TLSDESC|DTPMOD')" 0 "thread-local storage is initial-exec"
 
 # Files of the library alone: base/ and controller/ are in the tools as well.
-unsafe='malloc|calloc|realloc|free|strdup|asprintf|fopen|fdopen|fclose|v?f?printf|fputs|puts|getline'
+unsafe='malloc|calloc|realloc|reallocarray|posix_memalign|aligned_alloc|free|strn?dup|v?asprintf|fopen|fdopen|fclose|v?[fd]?printf|fwrite|fputc|fputs|puts|perror|getline|getdelim'
 unsafe+='|opendir|readdir|abort|__assert_fail|exit|qsort|getenv|setenv|popen|system|localtime|syslog|dlopen|dlsym'
-unsafe+='|pthread_mutex_lock|pthread_once|sem_wait'
+unsafe+='|pthread_mutex_lock|pthread_rwlock_..lock|pthread_once|sem_wait|regcomp|atexit'
 (cd "$REGTRACE_BUILD" && find preload mpi pmu controller/automaton base/format -path '*/.libs/*.o' | while read -r object; do
-    ! nm -u "$object" | awk '{ sub(/@.*/, "", $2); print $2 }' | grep -qxE "$unsafe" ||
+    ! nm -u "$object" | awk '{ sub(/@.*/, "", $2); if (sub(/_chk$/, "", $2)) sub(/^__/, "", $2); print $2 }' | grep -qxE "$unsafe" ||
         sed -E 's|/\.libs/[a-z]*_la-|/|; s|\.o$|.c|' <<<"$object"
 done) | sort -u | while read -r file; do
     [ ! -e "$REGTRACE_SOURCE/$file" ] || echo "$file" # else the object of a file that is gone

@@ -260,7 +260,7 @@ static int write_new(struct patient *p, const char *path, struct rt_error *e)
         stream_facts_identity(&id, &p->facts, &p->stream);
         p->drain.metadata_done = stream_bytes;
     } else {
-        rank_file_identity(&id, p->old);
+        rank_identity(&id, p->old);
     }
     id.writer_pid = 0;
     id.writer_start_time = 0;

@@ -394,7 +394,7 @@ static int add_threads_and_windows(struct split *s)
 static void identify(const struct split *s, struct rankfile_identity *id)
 {
     const struct rt_rank_tables *t = rt_rank_tables(s->rank);
-    rank_file_identity(id, s->rank);
+    rank_identity(id, s->rank);
     id->stream = "";
     id->windows_opened = 1;
     id->fired_total = id->ignored_total = 0;

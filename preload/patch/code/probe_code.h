@@ -65,9 +65,9 @@ void probe_text_forked(void);
 bool probe_threads_allow_poke(void);
 /* Count the program's threads for probe_threads_allow_poke(): one begins, one ends, this is the
  * child of fork. probes.h has the functions for threads that do not run yet. */
-void probe_thread_begins(void);
-void probe_thread_ends(void);
-void probe_threads_forked(void);
+void known_thread_begins(void);
+void known_thread_ends(void);
+void known_threads_forked(void);
 
 /* --- patching while other threads run: probe_poke.c ------------------------------------------- */
 

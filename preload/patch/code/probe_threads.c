@@ -30,24 +30,24 @@ static struct {
     _Atomic uint64_t when;
 } gone[GONE];
 
-void probe_thread_expected(void)
+void known_thread_expected(void)
 {
     atomic_fetch_add(&expected_threads, 1);
 }
 
-void probe_thread_never_came(void)
+void known_thread_never_came(void)
 {
     atomic_fetch_sub(&expected_threads, 1);
 }
 
-void probe_thread_begins(void)
+void known_thread_begins(void)
 {
     atomic_fetch_add(&known_threads, 1);
     atomic_fetch_sub(&expected_threads, 1);
 }
 
 /* In this order: a thread that is found gone has been counted as ended (all_are_known()). */
-void probe_thread_ends(void)
+void known_thread_ends(void)
 {
     static _Atomic uint32_t next;
     unsigned i = atomic_fetch_add(&next, 1) % GONE;
@@ -67,7 +67,7 @@ static bool is_gone(uint32_t tid)
     return false;
 }
 
-void probe_threads_forked(void)
+void known_threads_forked(void)
 {
     atomic_store(&known_threads, 1);
     atomic_store(&ended_threads, 0);
@@ -135,7 +135,7 @@ static void look_at_tasks(void *result)
  * for one of libc's. */
 static bool all_are_known(int64_t there, uint32_t known)
 {
-    return there <= (int64_t)(known - atomic_load(&ended_threads));
+    return there <= (int32_t)(known - atomic_load(&ended_threads));
 }
 
 /* May probes be written now? A thread that we know blocks SIGTRAP in our code only, where it meets
@@ -143,8 +143,8 @@ static bool all_are_known(int64_t there, uint32_t known)
  * does not count, not even while a thread that has ended is still there, which may wait as long. */
 bool probe_threads_allow_poke(void)
 {
-    enum { TRIES = 20, COMING_TRIES = 20000, PAUSE_NS = 100000 };
-    for (int i = 0, coming = 0; i - coming < TRIES && i < COMING_TRIES; i++) {
+    enum { TRIES = 20, EXPECTED_TRIES = 20000, PAUSE_NS = 100000 };
+    for (int i = 0, expected = 0; i - expected < TRIES && i < EXPECTED_TRIES; i++) {
         struct tasks_seen seen = {.blocked = true}; /* if no stack has room for the search */
         struct stat st;
         uint32_t known = atomic_load(&known_threads);
@@ -156,7 +156,7 @@ bool probe_threads_allow_poke(void)
         run_with_room(NULL, look_at_tasks, &seen);
         if (!seen.blocked || all_are_known(there - seen.gone, known))
             return true;
-        coming += atomic_load(&expected_threads) > 0;
+        expected += atomic_load(&expected_threads) > 0;
         sys_nap(PAUSE_NS);
     }
     return false;

@@ -29,7 +29,7 @@ static bool is_missing(const struct probe_wish *w, bool instrumented)
 {
     if (w->pattern != NULL || w->of != NULL)
         return !w->found && (w->rows[0] == PROBE_ENTERED || w->rows[0] == PROBE_COPIED);
-    return !w->found && !w->scans && !(probe_wish_function(w) != NULL && instrumented);
+    return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
 }
 
 /* Is this what regtrace-sites says of a function without an entry (say_inlined() in
@@ -89,12 +89,13 @@ void probe_missing_search(const struct probe_image *images, unsigned n, bool ins
         struct probe_names names = {.file = NULL};
         for (unsigned k = 0; k < probe_wish_count && !images[i].no_int3; k++) {
             struct probe_wish *w = &probe_wishes[k];
-            const char *name = probe_wish_function(w);
+            const char *name = probe_wish_symbol(w);
             if (name == NULL || !is_missing(w, instrumented) || is_inlined(w->nearest))
                 continue;
             if (names.file == NULL)
                 probe_names_open(&names, &images[i]);
-            if (probe_names_may_inline(&names, name))
+            /* The program's information may also be in a file that only regtrace-sites finds. */
+            if (images[i].is_program || probe_names_may_inline(&names, name))
                 ask(w, &images[i], name);
         }
         probe_names_close(&names);

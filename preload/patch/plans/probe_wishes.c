@@ -239,10 +239,16 @@ const char *probe_wish_name(const struct probe_wish *w, const struct probe_image
     return place || is_function_type(a->type) ? a->value : NULL;
 }
 
-const char *probe_wish_function(const struct probe_wish *w)
+bool probe_wish_is_function(const struct probe_wish *w)
+{
+    return w->pattern == NULL && w->of == NULL && is_function_type(first_alarm(w)->type);
+}
+
+const char *probe_wish_symbol(const struct probe_wish *w)
 {
     const struct ctl_alarm *a = w->pattern == NULL && w->of == NULL ? first_alarm(w) : NULL;
-    return a != NULL && is_function_type(a->type) ? a->value : NULL;
+    bool symbol = a != NULL && a->type == CTL_ADDRESS && a->value_kind != CTL_VALUE_ABSOLUTE;
+    return symbol || probe_wish_is_function(w) ? a->value : NULL;
 }
 
 const char *probe_wish_text(const struct probe_wish *w)

@@ -46,9 +46,12 @@ const char *probe_wish_name(const struct probe_wish *w, const struct probe_image
 /* Writes the request for this image. Returns false if the wish asks nothing about it. */
 bool probe_write_request(const struct probe_wish *w, const struct probe_image *image,
                          char text[PROBE_REQUEST_ROOM]);
-/* Returns the name of the function that alarms of this wish name; NULL if they name none. If its
- * image was compiled with -finstrument-functions, it reports the function without probes. */
-const char *probe_wish_function(const struct probe_wish *w);
+/* Do alarms of this wish name a function? If its image was compiled with -finstrument-functions, it
+ * reports the function without probes. */
+bool probe_wish_is_function(const struct probe_wish *w);
+/* Returns the function, or the symbol of an address, that alarms of this wish name; NULL if they
+ * name none. */
+const char *probe_wish_symbol(const struct probe_wish *w);
 /* Returns the wish as the user wrote it; valid until the next call. */
 const char *probe_wish_text(const struct probe_wish *w);
 

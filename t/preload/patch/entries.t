@@ -83,6 +83,17 @@ for compiler in g++ clang++; do
         is "$status $(grep -c ' event precond ' "$T/log")" "0 ${place#*:}" "$compiler: ${alarm:-no alarm} fires as often as that line runs" || diag "$err"
     done
 done
+# An address by the function's name; and debug information in a file beside the program.
+if [ -x "$T/inlined_g++" ]; then
+    run 60 env REGTRACE_DIR="$T/inlined-run" REGTRACE_CONTROL=start:address:AdvanceTime LD_PRELOAD="$LIBREGTRACE" "$T/inlined_g++"
+    like "$err" "address:AdvanceTime: 'AdvanceTime' was inlined at 2 places and has no entry" "that it was inlined is reported of an address"
+    rm -rf "$T/inlined-run"
+    (cd "$T" && objcopy --only-keep-debug inlined_g++ inlined.debug && objcopy -g --add-gnu-debuglink=inlined.debug inlined_g++ inlined_linked) || exit 99
+    inlined "$T/inlined_linked" AdvanceTime
+    like "$err" "'AdvanceTime' was inlined at 2 places and has no entry" "a debug file beside the program is read"
+else
+    for i in 1 2 3; do skip "an inlined function $i" "there is no g++ here"; done
+fi
 # Link-time optimization separates the function from its instances; -gsplit-dwarf puts all of it
 # into another file.
 for how in -flto -gsplit-dwarf; do
