@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Mid-function entries (base/format/copy.h): the names of functions that may open windows, and the
- * entries that are asked for as the process runs, wherever a window finds a thread. */
+ * Mid-function entries (base/format/copy.h): names the functions that may open windows, and asks
+ * for entries wherever a window finds a thread as the process runs. */
 #include "preload/memory/copy_images.h"
 
 #include "base/clock.h"

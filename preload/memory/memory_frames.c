@@ -9,7 +9,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory_copies.h"
 #include "preload/process.h"
-#include "preload/patch/calls/probe_calls.h"
+#include "preload/stack/own_stack.h"
 #include "preload/stack/unwind.h"
 #include "preload/stack/with_room.h"
 
@@ -39,7 +39,7 @@ __attribute__((no_sanitize("address"))) void memory_leave_frames(uintptr_t from,
 {
     uintptr_t low, high;
     memory_leave_slots(&memory_self->flight, &copy_slots[COPY_TARGET]);
-    if (!probe_thread_stack_bounds(&low, &high) || from < low || from >= high)
+    if (!thread_stack_bounds(&low, &high) || from < low || from >= high)
         return;
     high = to < high ? to : high;
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= high; at += 8) {
@@ -299,7 +299,7 @@ static bool redirect(uintptr_t *back)
 
 static void know_stack(struct unwind *w)
 {
-    (void)probe_thread_stack_bounds(&w->low, &w->high);
+    (void)thread_stack_bounds(&w->low, &w->high);
 }
 
 static void enter_hook(const struct unwind *w, bool returns);

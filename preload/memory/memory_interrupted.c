@@ -6,8 +6,8 @@
 #if defined(__x86_64__)
 
 #include "preload/memory/memory.h"
-#include "preload/patch/calls/probe_calls.h"
 #include "preload/patch/probe_sites.h"
+#include "preload/stack/own_stack.h"
 #include "preload/stack/unwind.h"
 #include "preload/stack/with_room.h"
 
@@ -64,7 +64,7 @@ static ucontext_t *handled(const ucontext_t *uc, uintptr_t restorer)
 {
     struct unwind w;
     unwind_begin_context(&w, uc);
-    (void)probe_thread_stack_bounds(&w.low, &w.high);
+    (void)thread_stack_bounds(&w.low, &w.high);
     for (unsigned n = 0; n < FRAMES; n++) {
         uintptr_t at = w.r[UNWIND_RETURN];
         if (at - restorer <= MOV)

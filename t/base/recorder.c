@@ -228,7 +228,8 @@ static void test_interrupted_thread(void)
     stream_close(&s);
 }
 
-static void test_drop(void)
+/* Makes a small stream whose reader does not begin yet. */
+static struct stream make_unread_stream(void)
 {
     char path[64];
     memset(seen, 0, sizeof seen);
@@ -236,6 +237,12 @@ static void test_drop(void)
     atomic_store(&pause_reader, true);
     struct stream s = make_stream(64u << 10, path);
     s.header->writer_state = WRITER_READY;
+    return s;
+}
+
+static void test_drop(void)
+{
+    struct stream s = make_unread_stream();
     s.header->flags |= STREAM_FLAG_DROP;
     struct recorder_thread *t = &recorder_self;
     ok(recorder_thread_attach(t, false), "attached");
@@ -281,12 +288,7 @@ static void *let_reader_go_on(void *arg)
 /* In a thread of its own: the main thread has ended in an earlier stream. */
 static void *test_hurry(void *arg)
 {
-    char path[64];
-    memset(seen, 0, sizeof seen);
-    atomic_store(&stop_reader, false);
-    atomic_store(&pause_reader, true);
-    struct stream s = make_stream(64u << 10, path);
-    s.header->writer_state = WRITER_READY;
+    struct stream s = make_unread_stream();
     struct recorder_thread *t = &recorder_self;
     ok(recorder_thread_attach(t, false), "attached");
     t->hurry = 1;

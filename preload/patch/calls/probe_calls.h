@@ -31,8 +31,6 @@ void probe_returns_rest(void);
 bool probe_one_stack(uintptr_t a, uintptr_t b);
 /* Is this address known to lie on the thread's own stack? */
 bool probe_is_on_thread_stack(uintptr_t stack);
-/* Returns the bounds of the thread's stack; false if they are unknown. */
-bool probe_thread_stack_bounds(uintptr_t *low, uintptr_t *high);
 /* Prepares for the entry of a function with exit_func alarms, before its enter alarms fire, because
  * it may take long. stack: the stack pointer at the entry. may_trap: the thread does not block
  * SIGTRAP; otherwise an int3 would kill it. Returns false if no probe can watch where the function

@@ -37,11 +37,6 @@ bool probe_is_on_thread_stack(uintptr_t stack)
     return thread_stack_bounds(&low, &high) && stack >= low && stack < high;
 }
 
-bool probe_thread_stack_bounds(uintptr_t *low, uintptr_t *high)
-{
-    return thread_stack_bounds(low, high);
-}
-
 /* Does this address lie on the thread's stack? Coroutines and signal handlers may use another one.
  * True if the bounds are unknown. */
 static bool may_be_on_thread_stack(uintptr_t stack)
