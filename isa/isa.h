@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The format of a plan of sites, which regtrace-sites makes from an image and a request, and which
+ * The format of a plan of sites, which regtrace-isa makes from an image and a request, and which
  * the patching code applies. Other folders may include only this file of isa/.
  *
  * A plan is one file in the machine's byte order, to be mapped: this header, then tables at the

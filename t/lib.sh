@@ -166,8 +166,8 @@ needs() {
     [ "$(uname -m)" = x86_64 ] && x86_64=1
     for what; do
         case $what in
-        memory) [ $x86_64 = 1 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || skip_all "memory traces are for x86-64 with Zydis" ;;
-        probes) [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] || skip_all "probes are for x86-64 with Zydis" ;;
+        memory) [ $x86_64 = 1 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ] || skip_all "memory traces are for x86-64 with Zydis" ;;
+        probes) [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ] || skip_all "probes are for x86-64 with Zydis" ;;
         values) [ $x86_64 = 1 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] || skip_all "values are for x86-64 with Zydis" ;;
         steps) [ $x86_64 = 1 ] || skip_all "counting by steps is for x86-64 alone" ;;
         h5py) [ "$PYTHON" != no ] || skip_all "no python3 with h5py" ;;

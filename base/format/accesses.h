@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory accesses as records of 24 bytes, which regtrace-skel computes from recordings
+ * Memory accesses as records of 24 bytes, which regtrace-isa computes from recordings
  * (base/format/memory_recording.h): the output of `regtrace skel replay -format binary`, and the
  * toolkit's internal format. share/doc/memory.md describes it in words. Host byte order.
  *
@@ -48,7 +48,7 @@ struct accesses_whose {
 _Static_assert(sizeof(struct accesses_whose) == offsetof(struct accesses_record, kind),
                "it takes the place of what stands before");
 
-/* Exit status of regtrace-skel. */
+/* Exit status of regtrace-isa. */
 enum accesses_exit {
     ACCESSES_DONE,
     ACCESSES_FAILED, /* recording damaged, or no skeleton fits; message on stderr */

@@ -13,8 +13,8 @@
  * mid-function entries, the entries at sites, fixups, places, code. Addresses are those of the
  * image's file. After its fixups the code runs at any address within 2 GiB of the image.
  *
- * If the file lacks a mid-function entry, the process asks for it at run time (regtrace-skel
- * --serve); the answer is such a file with one mid-function entry. */
+ * If the file lacks a mid-function entry, the process asks for it at run time (regtrace-isa
+ * skel --serve); the answer is such a file with one mid-function entry. */
 #ifndef REGTRACE_BASE_FORMAT_COPY_H
 #define REGTRACE_BASE_FORMAT_COPY_H
 

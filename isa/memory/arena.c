@@ -22,7 +22,7 @@ static void add_piece(struct arena *a, size_t bytes)
     else
         p = malloc(sizeof *p + bytes);
     if (p == NULL) {
-        (void)fprintf(stderr, "regtrace-skel: no memory left\n");
+        (void)fprintf(stderr, "regtrace-isa: no memory left\n");
         exit(1);
     }
     p->next = a->pieces;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-skel --serve: makes instrumented copies that a traced process asks for as it runs
+ * regtrace-isa skel --serve: makes instrumented copies that a traced process asks for as it runs
  * (base/format/copy.h), of the functions in which its windows and signals find it. */
 #ifndef REGTRACE_ISA_MEMORY_SERVE_H
 #define REGTRACE_ISA_MEMORY_SERVE_H

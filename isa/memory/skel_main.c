@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-skel: finds what must be recorded of a program's functions for memory traces.
+ * regtrace-isa skel: finds what must be recorded of a program's functions for memory traces.
  *
- * It is a separate program since it contains a decoder; `regtrace skel analyze` runs it. Exit
- * status: 0; 1 if the file cannot be read or no function has a requested name; 2 for a wrong
- * command line; enum accesses_exit for replays. */
+ * `regtrace skel` and the traced process run it. Exit status: 0; 1 if the file cannot be read or no
+ * function has a requested name; 2 for a wrong command line; enum accesses_exit for replays. */
+#include "isa/commands.h"
 #include "isa/memory/analyse_image.h"
 #include "isa/memory/copy_cache.h"
 #include "isa/memory/replay/replay_command.h"
@@ -18,10 +18,10 @@
 #include <string.h>
 
 static const char usage[] =
-    "Usage: regtrace-skel [--function REGEX] [--plan skeleton|registers|addresses] "
+    "Usage: regtrace-isa skel [--function REGEX] [--plan skeleton|registers|addresses] "
     "[--dot|--summary|--source|--copies FILE [--skeleton FILE] [--opens NAME]... "
     "[--awaits NAME]... [--site ADDRESS]... [--tokens] [--clobber] [--kept]] IMAGE\n" PLAY_USAGE
-    "       regtrace-skel [--plan PLAN] --serve\n"
+    "       regtrace-isa skel [--plan PLAN] --serve\n"
     "Says what of an image's functions must be recorded to compute their memory accesses. For "
     "regtrace's own use.\n";
 
@@ -39,7 +39,7 @@ static int in_thread(void *(*function)(void *), void *argument)
     rc = rc != 0 ? rc : pthread_attr_setstacksize(&attributes, STACK);
     rc = rc != 0 ? rc : pthread_create(&thread, &attributes, function, argument);
     if (rc != 0)
-        (void)fprintf(stderr, "regtrace-skel: no thread can be made: %s\n", strerror(rc));
+        (void)fprintf(stderr, "regtrace-isa: no thread can be made: %s\n", strerror(rc));
     else
         (void)pthread_join(thread, NULL);
     return rc != 0;
@@ -50,7 +50,7 @@ static int finish(struct image_analysis *a)
     if (a->wanted == 0 && a->skeleton_path != NULL)
         return (void)printf("missing\nend\n"), 0;
     if (a->wanted == 0) {
-        (void)fprintf(stderr, "regtrace-skel: no function%s%s in %s\n",
+        (void)fprintf(stderr, "regtrace-isa: no function%s%s in %s\n",
                       a->pattern != NULL ? " matches " : "",
                       a->pattern != NULL ? a->pattern : " is known", a->o.image->path);
         return 1;
@@ -59,11 +59,11 @@ static int finish(struct image_analysis *a)
     struct skel_source text = {.out = a->skeleton != NULL ? a->skeleton : stdout};
     if ((a->source || a->skeleton != NULL) &&
         (skel_source_end(&text) != 0 || (a->skeleton != NULL && fclose(a->skeleton) != 0))) {
-        (void)fprintf(stderr, "regtrace-skel: the source cannot be written\n");
+        (void)fprintf(stderr, "regtrace-isa: the source cannot be written\n");
         return 1;
     }
     if (a->copies_path != NULL && copies_write(&a->copies, a->copies_path) != 0) {
-        (void)fprintf(stderr, "regtrace-skel: %s cannot be written\n", a->copies_path);
+        (void)fprintf(stderr, "regtrace-isa: %s cannot be written\n", a->copies_path);
         return 1;
     }
     for (uint64_t n = 0; n < copies_count(&a->copies); n++)
@@ -88,7 +88,7 @@ static int open_skeleton(struct image_analysis *a)
 {
     a->skeleton = a->skeleton_path != NULL ? fopen(a->skeleton_path, "we") : NULL;
     if (a->skeleton_path != NULL && a->skeleton == NULL) {
-        (void)fprintf(stderr, "regtrace-skel: %s cannot be written: %s\n", a->skeleton_path,
+        (void)fprintf(stderr, "regtrace-isa: %s cannot be written: %s\n", a->skeleton_path,
                       strerror(errno));
         return 1;
     }
@@ -105,13 +105,13 @@ static void *analyse(void *p)
         return NULL;
     int rc = session_open(&a->o, a->path, a->pattern, &e);
     if (rc != 0)
-        (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
+        (void)fprintf(stderr, "regtrace-isa: %s\n", e.text);
     a->o.plan = a->plan;
     a->o.sites = a->sites;
     code_sort(&a->o.sites);
     a->code = rc == 0 ? open_skeleton(a) : rc == -EINVAL ? 2 : 1;
     if (a->code == 0 && analyse_image(a) != 0) {
-        (void)fprintf(stderr, "regtrace-skel: no memory left\n");
+        (void)fprintf(stderr, "regtrace-isa: no memory left\n");
         a->code = 1;
     }
     if (a->code == 0)
@@ -157,7 +157,7 @@ static bool take_option(struct image_analysis *a, struct replay_command *play, i
     }
 }
 
-int main(int argc, char **argv)
+int skel_main(int argc, char **argv)
 {
     static const struct option options[] = {{"function", required_argument, NULL, 'f'},
                                             {"dot", no_argument, NULL, 'd'},
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
     if (in_thread(analyse, &a) != 0)
         return 1;
     if ((fflush(stdout) != 0 || ferror(stdout) != 0) && errno != EPIPE && a.code == 0) {
-        (void)fprintf(stderr, "regtrace-skel: the output could not be written: %s\n",
+        (void)fprintf(stderr, "regtrace-isa: the output could not be written: %s\n",
                       strerror(errno));
         return 1;
     }

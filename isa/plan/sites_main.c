@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * regtrace-sites: finds where an image must be patched for a request.
+ * regtrace-isa sites: finds where an image must be patched for a request.
  *
- * A separate program, so that the traced process holds no decoder and no symbol tables. It runs
- * before main, and answers on stdout with lines whose fields are separated by tabs:
+ * It runs before the traced program's main, and answers on stdout with lines whose fields are
+ * separated by tabs:
  *
  *   plan  REQUEST SITES REFUSED UNSURE FILE   the plan is in that file (format: isa/isa.h)
  *   plan  REQUEST SITES REFUSED UNSURE =N     no cache: N bytes follow this line, then a newline
@@ -15,6 +15,7 @@
  *
  * Requests: isa/plan/site.h. Exit status: 0; 1 if a request cannot be answered; 2 for a wrong
  * command line. */
+#include "isa/commands.h"
 #include "isa/plan/plan_cache.h"
 #include "isa/plan/site.h"
 
@@ -27,9 +28,9 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "Usage: regtrace-sites [--cache FOLDER | --no-cache] [--text] IMAGE REQUEST... [-- IMAGE "
+    "Usage: regtrace-isa sites [--cache FOLDER | --no-cache] [--text] IMAGE REQUEST... [-- IMAGE "
     "REQUEST...]...\n"
-    "       regtrace-sites --instruction ADDRESS BYTES\n"
+    "       regtrace-isa sites --instruction ADDRESS BYTES\n"
     "Says where an image is to be patched. For regtrace's own use.\n"
     "Requests: enter:NAME rets:NAME returns:[NAME] exits:NAME symbol:NAME[+OFFSET] address:N "
     "offset:N ssc:HEX "
@@ -305,7 +306,7 @@ static bool is_end(const char *word)
     return word == NULL || strcmp(word, "--") == 0;
 }
 
-int main(int argc, char **argv)
+int sites_main(int argc, char **argv)
 {
     struct site_job j = {.cache = {.lock = -1}};
     const char *folder = NULL;

@@ -54,7 +54,7 @@ size_t memory_copies_awaited(const char **names, size_t room)
 #define RECEIVED ((size_t)64 << 20)
 
 static struct helper helper = HELPER_NONE;
-static const char *arguments[5] = {helper.program, "--serve", "--plan"};
+static const char *arguments[6] = {helper.program, "skel", "--serve", "--plan"};
 static bool gone; /* the helper is gone for good */
 static bool told; /* the helper knows where skeletons go */
 static struct probe_lock asking;
@@ -78,7 +78,7 @@ const char *memory_copies_late_name(void)
 int copies_late_prepare(struct rt_error *e)
 {
     (void)memory_copies_late_name();
-    return helper.program[0] != '\0' ? 0 : helper_find(&helper, "regtrace-skel", e);
+    return helper.program[0] != '\0' ? 0 : helper_find(&helper, "regtrace-isa", e);
 }
 
 static bool give_up(const char *why)
@@ -109,12 +109,12 @@ static bool start(void)
         return give_up("functions that had been entered before their window are recorded from the "
                        "next call on: no memory");
     received = (uint8_t *)p; /* NOLINT: the kernel's address */
-    arguments[3] = process.options.text[OPT_memory_plan];
+    arguments[4] = process.options.text[OPT_memory_plan];
     helper.arguments = arguments;
     forget_told();
     if (helper_start(&helper, -1) != 0)
         return give_up("functions that had been entered before their window are recorded from the "
-                       "next call on: regtrace-skel cannot be started in this process");
+                       "next call on: regtrace-isa cannot be started in this process");
     return true;
 }
 
@@ -240,7 +240,7 @@ static uintptr_t make(struct copies_image *m, struct copy_question *q, bool *ref
         return 0;
     if (!exchange(m, q, &a)) {
         (void)give_up("functions that had been entered before their window are recorded from the "
-                      "next call on: regtrace-skel has ended, or does not answer");
+                      "next call on: regtrace-isa has ended, or does not answer");
         return 0;
     }
     *refused = a.bytes != 0;

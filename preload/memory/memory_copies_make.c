@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Instrumented copies of whole images: regtrace-skel makes them and their skeletons, in memory
+ * Instrumented copies of whole images: regtrace-isa makes them and their skeletons, in memory
  * files that no file system shows, and this file places them near their image. */
 #include "preload/memory/copy_images.h"
 
@@ -105,37 +105,34 @@ static size_t add_sites(const char **arguments, size_t n, const struct copies_im
 static int ask(const struct probe_image *image, const struct copies_image *m, int file,
                int skeleton, struct rt_error *e)
 {
+    enum { FIXED = 11 }; /* arguments that do not depend on the image */
     static char sites[COPY_SITES_MAX][20];
     char program[PATH_MAX], to[64], source[64];
     size_t length = 0;
-    if (!process_find_program("regtrace-skel", program)) {
+    if (!process_find_program("regtrace-isa", program)) {
         rt_error_set(e, "%s is not there (it is built where Zydis is)", program);
         return -ENOENT;
     }
     (void)snprintf(to, sizeof to, "/proc/%d/fd/%d", (int)getpid(), file);
     (void)snprintf(source, sizeof source, "/proc/%d/fd/%d", (int)getpid(), skeleton);
-    const char *arguments[10 + 4 * OPENERS_MAX + 2 * COPY_SITES_MAX + 3] = {
-        program,
-        "--function",
-        m->functions_meant,
-        "--plan",
-        process.options.text[OPT_memory_plan],
-        "--copies",
-        to,
-        "--skeleton",
-        source,
+    const char *arguments[FIXED + 4 * OPENERS_MAX + 2 * COPY_SITES_MAX + 3] = {
+        program,      "skel",
+        "--function", m->functions_meant,
+        "--plan",     process.options.text[OPT_memory_plan],
+        "--copies",   to,
+        "--skeleton", source,
         "--kept"};
-    size_t n = 10;
+    size_t n = FIXED;
     n = add_names(arguments, n, "--opens", memory_copies_openers);
     size_t openers = n;
     n = add_names(arguments, n, "--awaits", memory_copies_awaited);
-    if (openers - 10 == 2 * OPENERS_MAX || n - openers == 2 * OPENERS_MAX)
+    if (openers - FIXED == 2 * OPENERS_MAX || n - openers == 2 * OPENERS_MAX)
         arguments[n++] = "--tokens"; /* there may be more names */
     n = add_sites(arguments, n, m, sites);
     arguments[n++] = image->path;
     char *said = mmap(NULL, SAID, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (said == MAP_FAILED) {
-        rt_error_set(e, "no memory for what regtrace-skel says");
+        rt_error_set(e, "no memory for what regtrace-isa says");
         return -ENOMEM;
     }
     int rc = ask_program(program, arguments, environ, said, SAID, &length, e);
@@ -180,7 +177,7 @@ static int take(int file, int skeleton, struct copies_image *m, struct rt_error 
     m->skeleton = map_fd(skeleton, &m->skeleton_bytes);
     if (m->skeleton != NULL && copies_parse(p, bytes, m))
         return 0;
-    rt_error_set(e, "regtrace-skel is of another version, or there is no memory");
+    rt_error_set(e, "regtrace-isa is of another version, or there is no memory");
     return -EPROTO;
 }
 

@@ -113,7 +113,7 @@ static int inquire(struct inquiry *q, struct probe_sites *to, struct rt_error *e
     return rc;
 }
 
-/* Returns true, with the request in `text`, if this batch of requests must ask regtrace-sites about
+/* Returns true, with the request in `text`, if this batch of requests must ask regtrace-isa about
  * `w` in this image. copied: the batch is for instrumented copies. */
 static bool concerns(const struct inquiry *q, struct probe_wish *w, const struct probe_image *image,
                      bool copied, struct probe_names *names, char text[PROBE_REQUEST_ROOM])

@@ -2,7 +2,7 @@
  * Probes for alarms that name places of the program (address, ssc, itext, isa_extension,
  * isa_category, int3, magic, cpuid) or functions (enter_func, exit_func). x86-64.
  *
- * regtrace-sites says where to patch an image (isa/isa.h). An int3 is written there, or a jump. Its
+ * regtrace-isa says where to patch an image (isa/isa.h). An int3 is written there, or a jump. Its
  * handler fires the alarms, and the thread goes on in a copy of the instruction. */
 #ifndef REGTRACE_PRELOAD_PATCH_PROBES_H
 #define REGTRACE_PRELOAD_PATCH_PROBES_H
@@ -15,7 +15,7 @@
 extern bool code_is_patched;
 
 /* Finds the sites of all images that are loaded. Called in the constructor, before anything is
- * patched. Returns 0, or -errno with the text: regtrace-sites is missing, or probes are
+ * patched. Returns 0, or -errno with the text: regtrace-isa is missing, or probes are
  * impossible. */
 RT_MUST_CHECK int probes_prepare(struct rt_error *e);
 /* Patches the sites. From now on they are hit, and SIGTRAP comes to us. */

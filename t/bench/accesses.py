@@ -84,7 +84,7 @@ def analysis():
         if path is None:
             note("analysis: %s is not installed" % name)
             continue
-        line, took = [os.path.join(BUILD, "isa", "regtrace-skel"), "--summary", path], []
+        line, took = [os.path.join(BUILD, "isa", "regtrace-isa"), "skel", "--summary", path], []
         for _ in range(rounds(9)):
             began = resource.getrusage(resource.RUSAGE_CHILDREN)
             text = run(line)

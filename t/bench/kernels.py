@@ -15,7 +15,7 @@ from measure import *
 
 FOLDER = os.path.join(SOURCE, "t", "kernels")
 WINDOW = "start:enter_func:open_window,stop:enter_func:close_window"
-SKEL = os.path.join(BUILD, "isa", "regtrace-skel")
+SKEL = [os.path.join(BUILD, "isa", "regtrace-isa"), "skel"]
 PLANS = ("addresses", "registers", "skeleton")
 THREADS = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
 STENCIL, CHASING = "shallow_f", "simplex"
@@ -84,7 +84,7 @@ class Recording:
         late = [word for s in text if s.endswith(".late.c") for word in ("--late", s + ".so")]
         image = [s + ".so" for s in text if not s.endswith(".late.c")]
         began = time.monotonic()
-        replays = [subprocess.Popen([SKEL, "--recording", recorded, "--format", "count"] + late + image, stdout=subprocess.DEVNULL)
+        replays = [subprocess.Popen(SKEL + ["--recording", recorded, "--format", "count"] + late + image, stdout=subprocess.DEVNULL)
                    for recorded in glob.glob(os.path.join(memory, "*.rec"))]
         codes = [r.wait() for r in replays]
         spent = time.monotonic() - began
@@ -119,7 +119,7 @@ def static_ratio(program, line):
     if not ran:
         raise CannotMeasure("accesses are in no functions")
     regex = "^(%s)$" % "|".join(re.escape(name) for name in sorted(ran))
-    found = re.search(r"(\d+) accesses, (\d+) values or addresses recorded", run([SKEL, "--summary", "--function", regex, program]))
+    found = re.search(r"(\d+) accesses, (\d+) values or addresses recorded", run(SKEL + ["--summary", "--function", regex, program]))
     return int(found[2]) / int(found[1])
 
 

@@ -7,7 +7,7 @@
 parts=$REGTRACE_BUILD/t/pmu/parts compare=$REGTRACE_SOURCE/t/pmu/compare.py
 places=$REGTRACE_BUILD/t/preload/patch/programs/places
 export XDG_CACHE_HOME=$T/cache
-[ -x "$parts" ] && [ -x "$places" ] || skip_all "places are for x86-64, and need regtrace-sites"
+[ -x "$parts" ] && [ -x "$places" ] || skip_all "places are for x86-64, and need regtrace-isa"
 
 # same PART TASK TID [KEY=VALUE]...: runs compare.py, see there.
 same() { ok_run "$*" "$PYTHON" "$compare" "$REGTRACE_BUILD" "$@"; }

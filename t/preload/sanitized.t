@@ -7,7 +7,7 @@ grep -q '^S\["SANITIZERS_TRUE"\]="#"' "$REGTRACE_BUILD/config.status" ||
 export XDG_CACHE_HOME=$T/cache
 cd "$T" || exit 99
 can_probe=
-[ -x "$REGTRACE_BUILD/isa/regtrace-sites" ] && can_probe=yes
+[ -x "$REGTRACE_BUILD/isa/regtrace-isa" ] && can_probe=yes
 
 # built PROGRAM COMPILER OPTION...: compiles it. Returns false, with a skipped test, if this machine
 # lacks the compiler or its runtime, or if the program does not run untraced.

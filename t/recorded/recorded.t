@@ -10,7 +10,7 @@ cd "$T" || exit 99
 # lacks COMMAND: prints why it cannot run here, or nothing.
 lacks() {
     case $1 in
-    skel*) [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ] && [ "$(uname -m)" = x86_64 ] || echo "memory traces are for x86-64 with Zydis" ;;
+    skel*) [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ] && [ "$(uname -m)" = x86_64 ] || echo "memory traces are for x86-64 with Zydis" ;;
     values*) [ -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] || echo "built without Zydis" ;;
     emulate*) [ -n "$PYTHON" ] && [ "$PYTHON" != no ] || echo "no Python with h5py" ;;
     esac

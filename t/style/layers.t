@@ -20,7 +20,7 @@ rooms='base:base/format base:base/names
 controller:controller/automaton controller/automaton:controller/language
 controller/regions:controller/language controller/check:controller/language
 isa/decode:isa/image isa/flow:isa/decode isa/plan:isa isa/plan:isa/image isa/plan:isa/decode isa/values:isa/decode
-isa/memory:isa/decode isa/memory:isa/plan isa/memory:isa/memory/copy isa/memory:isa/memory/source isa/memory:isa/memory/replay
+isa/memory:isa isa/memory:isa/decode isa/memory:isa/plan isa/memory:isa/memory/copy isa/memory:isa/memory/source isa/memory:isa/memory/replay
 isa/memory/ir:isa/decode isa/memory/ir:isa/memory/copy
 isa/memory/copy:isa/decode isa/memory/copy:isa/memory/ir isa/memory/copy:isa/memory/source isa/memory/copy:isa/memory/replay
 isa/memory/source:isa/memory/ir

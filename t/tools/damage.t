@@ -57,7 +57,7 @@ for words in 'report --hot' 'export --csv named.csv' 'timeline -o named.html' 'p
     is "$status" 0 "a FIFO in place of the program: regtrace $words" || diag "$err"
 done
 like "$("$REGTRACE" report --hot named.run)" 'No names in .*/named: no ELF file' 'with the reason'
-if [ -x "$REGTRACE_BUILD/isa/regtrace-skel" ]; then
+if [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ]; then
     for words in analyze source; do
         run 60 "$REGTRACE" skel "$words" ./named
         is "$status" 1 "a FIFO in place of the program: regtrace skel $words"
@@ -78,7 +78,7 @@ if command -v objcopy >/dev/null; then
     run 60 "$REGTRACE" report --hot bare.run
     is "$status" 0 'a FIFO in its place: regtrace report --hot' || diag "$err"
     like "$out" 'bare +\(no symbol\)' 'which has no names'
-    if [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ]; then
+    if [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ]; then
         run 60 "$REGTRACE" run -quiet -control start:enter_func:spins -o bare.again -- ./bare
         like "$status $err" "^0 .*no function 'spins'" 'and an alarm at a function'
     fi

@@ -60,7 +60,7 @@ sweep dump --json values
 sweep check calls
 sweep export --csv made calls
 sweep prv -o made calls
-[ ! -x "$REGTRACE_BUILD/isa/regtrace-skel" ] || sweep skel replay memory
+[ ! -x "$REGTRACE_BUILD/isa/regtrace-isa" ] || sweep skel replay memory
 [ ! -x "$REGTRACE_BUILD/isa/regtrace-vprofiler" ] || sweep values values
 # Their files contain the time at which they were made.
 contents() { cksum <out; }

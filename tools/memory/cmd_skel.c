@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel`: program skeletons. regtrace-skel does the analysis: it is a separate program
+ * `regtrace skel`: program skeletons. regtrace-isa does the analysis: it is a separate program
  * beside the library because it contains a disassembler. */
 #include "base/toolkit/beside.h"
 #include "tools/installed.h"
@@ -75,9 +75,9 @@ bool skel_program(char program[PATH_MAX])
         tool_error("skel", "%s", e.text);
         return false;
     }
-    bool there = beside_library(library, "regtrace-skel", program);
+    bool there = beside_library(library, "regtrace-isa", program);
     if (!there)
-        tool_error("skel", "regtrace-skel is not installed beside libregtrace.so: it is built on "
+        tool_error("skel", "regtrace-isa is not installed beside libregtrace.so: it is built on "
                            "x86-64, where the disassembler Zydis is there");
     return there;
 }
@@ -85,8 +85,8 @@ bool skel_program(char program[PATH_MAX])
 static int analyze(const struct skel_options *o)
 {
     char program[PATH_MAX], image[PATH_MAX];
-    const char *words[10] = {"regtrace-skel"};
-    int n = 1;
+    const char *words[11] = {"regtrace-isa", "skel"};
+    int n = 2;
     if (!skel_program(program) || !find_image(o->path, image))
         return TOOL_FAILURE;
     if (o->function != NULL) {

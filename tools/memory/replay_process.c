@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starts regtrace-skel for one recording, answers its questions, and waits for its end. */
+ * Starts regtrace-isa for one recording, answers its questions, and waits for its end. */
 #include "tools/memory/replay_process.h"
 
 #include <errno.h>
@@ -41,6 +41,7 @@ static bool write_line(struct command_line *c, const struct skel_play *how, int 
     (void)snprintf(c->first, sizeof c->first, "%d", w->given ? w->first : 0);
     (void)snprintf(c->last, sizeof c->last, "%d", w->given ? w->last : INT32_MAX);
     add(c, f->program);
+    add(c, "skel");
     add_option(c, "--recording", how->recording->path);
     add_option(c, "--first", c->first);
     add_option(c, "--last", c->last);
@@ -205,7 +206,7 @@ int skel_player_wait(struct skel_player *p, struct skel_recording *r)
     r->had_some = true;
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    tool_error("skel", "regtrace-skel was ended by signal %d (%s) at %s", WTERMSIG(status),
+    tool_error("skel", "regtrace-isa was ended by signal %d (%s) at %s", WTERMSIG(status),
                strsignal(WTERMSIG(status)), r->path);
     return ACCESSES_FAILED;
 }

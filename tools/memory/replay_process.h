@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Processes that each replay one recording: regtrace-skel, with skeletons compiled before. */
+ * Processes that each replay one recording: regtrace-isa, with skeletons compiled before. */
 #ifndef REGTRACE_TOOLS_MEMORY_REPLAY_PROCESS_H
 #define REGTRACE_TOOLS_MEMORY_REPLAY_PROCESS_H
 

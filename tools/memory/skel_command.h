@@ -48,7 +48,7 @@ struct skel_born {
 
 struct skel_folder {
     const struct skel_options *options;
-    char program[PATH_MAX], folder[PATH_MAX]; /* path of regtrace-skel; folder of the recordings */
+    char program[PATH_MAX], folder[PATH_MAX]; /* path of regtrace-isa; folder of the recordings */
     /* Each call of skel_folder_look() appends its recordings, sorted by rank, process, program and
      * thread. */
     struct skel_recording **list;
@@ -60,7 +60,7 @@ struct skel_folder {
     int slot; /* slot of the builds' folder: output_note() */
 };
 
-/* Finds regtrace-skel. Returns false, and prints a message, if it is not installed. */
+/* Finds regtrace-isa. Returns false, and prints a message, if it is not installed. */
 bool skel_program(char program[PATH_MAX]);
 /* Opens the recordings' folder, with an empty list. Returns TOOL_OK, or prints a message and
  * returns TOOL_FAILURE. The caller calls skel_folder_close() in any case. */

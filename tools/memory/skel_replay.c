@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * `regtrace skel replay`: compiles the skeletons of a run's folder and runs them, in regtrace-skel,
+ * `regtrace skel replay`: compiles the skeletons of a run's folder and runs them, in regtrace-isa,
  * over what threads have recorded. */
 #include "base/format/accesses.h"
 #include "base/sys.h"

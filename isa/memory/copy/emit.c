@@ -21,7 +21,7 @@ void *emit_more(void *p, size_t bytes)
 {
     p = realloc(p, bytes);
     if (p == NULL) {
-        (void)fprintf(stderr, "regtrace-skel: no memory left\n");
+        (void)fprintf(stderr, "regtrace-isa: no memory left\n");
         exit(1);
     }
     return p;

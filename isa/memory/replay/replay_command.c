@@ -128,7 +128,7 @@ void *replay_command_run(void *argument)
         p->code = ACCESSES_NOTHING;
     if (p->code != ACCESSES_DONE && p->code != ACCESSES_NOTHING && p->code != ACCESSES_UNREAD &&
         !out.said && !is_left_alone(p, rc))
-        (void)fprintf(stderr, "regtrace-skel: %s\n", e.text);
+        (void)fprintf(stderr, "regtrace-isa: %s\n", e.text);
     trace_out_close(&out);
     return NULL;
 }

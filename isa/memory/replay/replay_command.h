@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replays with compiled skeletons: parses regtrace-skel's options for a replay, and runs it. */
+ * Replays with compiled skeletons: parses the options of `regtrace-isa skel` for a replay, and runs
+ * it. */
 #ifndef REGTRACE_ISA_MEMORY_REPLAY_REPLAY_COMMAND_H
 #define REGTRACE_ISA_MEMORY_REPLAY_REPLAY_COMMAND_H
 
@@ -29,8 +30,8 @@ struct replay_command {
     }
 
 #define PLAY_USAGE                                                                                 \
-    "       regtrace-skel --replay STREAM [--base ADDRESS] SKELETON\n"                             \
-    "       regtrace-skel --recording FILE [--first N] [--last N] [--format "                      \
+    "       regtrace-isa skel --replay STREAM [--base ADDRESS] SKELETON\n"                         \
+    "       regtrace-isa skel --recording FILE [--first N] [--last N] [--format "                  \
     "text|lackey|count|binary] [--program N]\n"                                                    \
     "                     [--follow DESCRIPTOR [--from OFFSET] --lock FILE] [--late SKELETON] "    \
     "SKELETON...\n"

@@ -2,7 +2,7 @@
  * Return sites: the instructions that functions return to.
  *
  * The caller of a function is known when the function is called. The return address is that of an
- * instruction in some image, and gets an int3 then. The handler asks regtrace-sites about that one
+ * instruction in some image, and gets an int3 then. The handler asks regtrace-isa about that one
  * instruction, once for each site; the site stays patched. */
 #include "preload/libc/interpose.h"
 #include "preload/patch/calls/probe_calls.h"
@@ -197,7 +197,7 @@ static uint8_t *room_near(uintptr_t at, size_t bytes)
     return p;
 }
 
-/* Has regtrace-sites make the copy of the instruction. Returns false if there is none. */
+/* Has regtrace-isa make the copy of the instruction. Returns false if there is none. */
 static bool make(struct return_place *p, uintptr_t at, unsigned readable)
 {
     static struct probe_answer answer; /* under the lock */

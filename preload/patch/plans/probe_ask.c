@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asks regtrace-sites for plans; isa/plan/sites_main.c describes the lines of its answer. */
+ * Asks regtrace-isa for plans; isa/plan/sites_main.c describes the lines of its answer. */
 #include "preload/life.h"
 #include "preload/patch/plans/probe_plans.h"
 
@@ -26,7 +26,7 @@ static void take_plan(struct probe_answer *a, const void *bytes, size_t n)
     if (a->plan != NULL)
         return;
     (void)munmap((void *)(uintptr_t)bytes, n);
-    (void)snprintf(a->reason, sizeof a->reason, "regtrace-sites is of another version");
+    (void)snprintf(a->reason, sizeof a->reason, "regtrace-isa is of another version");
 }
 
 static void map_plan(struct probe_answer *a, const char *path)
@@ -92,7 +92,7 @@ static char *take_line(char *line, char *end, struct probe_answer *const *answer
 bool probe_can_ask(char path[PATH_MAX])
 {
 #if defined(__x86_64__)
-    return process_find_program("regtrace-sites", path);
+    return process_find_program("regtrace-isa", path);
 #else
     path[0] = '\0';
     return false;
@@ -102,17 +102,18 @@ bool probe_can_ask(char path[PATH_MAX])
 static int ask(bool kept, const struct probe_question *const *questions, unsigned count, char *out,
                size_t room, size_t *length, struct rt_error *e)
 {
-    static const char *arguments[3 * QUESTIONS_MAX + 3];
+    static const char *arguments[3 * QUESTIONS_MAX + 4];
     char path[PATH_MAX];
     unsigned n = 0;
     if (!probe_can_ask(path)) {
         rt_error_set(e,
-                     "regtrace-sites, the program that finds places in machine code, is not there: "
+                     "regtrace-isa, the program that finds places in machine code, is not there: "
                      "%s (it is built where Zydis and elfutils are)",
                      path);
         return -ENOENT;
     }
     arguments[n++] = path;
+    arguments[n++] = "sites";
     if (!kept)
         arguments[n++] = "--no-cache";
     for (unsigned i = 0; i < count; i++) {
@@ -127,17 +128,17 @@ static int ask(bool kept, const struct probe_question *const *questions, unsigne
     return ask_program(path, arguments, environ, out, room, length, e);
 }
 
-/* Set before main: the path of regtrace-sites, and the variable that finds its libraries. */
-static char sites_path[PATH_MAX];
-static char *sites_environment[2];
+/* Set before main: the path of regtrace-isa, and the variable that finds its libraries. */
+static char isa_path[PATH_MAX];
+static char *isa_environment[2];
 
 void probe_ask_prepare(void)
 {
     const char *libraries = getenv("LD_LIBRARY_PATH");
-    if (!probe_can_ask(sites_path))
-        sites_path[0] = '\0';
-    if (libraries != NULL && asprintf(&sites_environment[0], "LD_LIBRARY_PATH=%s", libraries) < 0)
-        sites_environment[0] = NULL;
+    if (!probe_can_ask(isa_path))
+        isa_path[0] = '\0';
+    if (libraries != NULL && asprintf(&isa_environment[0], "LD_LIBRARY_PATH=%s", libraries) < 0)
+        isa_environment[0] = NULL;
 }
 
 int probe_ask_instruction(uintptr_t at, const uint8_t *bytes, unsigned n,
@@ -150,18 +151,17 @@ int probe_ask_instruction(uintptr_t at, const uint8_t *bytes, unsigned n,
     (void)snprintf(address, sizeof address, "0x%lx", (unsigned long)at);
     for (unsigned i = 0; i < n; i++)
         (void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-    const char *const arguments[] = {sites_path, "--instruction", address, text, NULL};
+    const char *const arguments[] = {isa_path, "sites", "--instruction", address, text, NULL};
     memset(answer, 0, sizeof *answer);
-    if (sites_path[0] == '\0')
+    if (isa_path[0] == '\0')
         return -ENOENT;
-    int rc =
-        ask_program_with(sites_path, arguments, sites_environment, out, sizeof out, &length, e);
+    int rc = ask_program_with(isa_path, arguments, isa_environment, out, sizeof out, &length, e);
     for (char *line = out, *end = out + length; rc == 0 && line < end;)
         line = take_line(line, end, &answer, 1, &next);
     return rc == 0 && (answer->plan == NULL || answer->plan->sites.count != 1) ? -EINVAL : rc;
 }
 
-/* Asks regtrace-sites the questions that have no answer yet, all at once. */
+/* Asks regtrace-isa the questions that have no answer yet, all at once. */
 static int ask_rest(bool kept, const struct probe_question *const *questions,
                     struct probe_answer *const *answers, unsigned count, struct rt_error *e)
 {
@@ -172,7 +172,7 @@ static int ask_rest(bool kept, const struct probe_question *const *questions,
         out = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                    -1, 0);
     if (out == MAP_FAILED) {
-        rt_error_set(e, "no memory for the answers of regtrace-sites");
+        rt_error_set(e, "no memory for the answers of regtrace-isa");
         return -ENOMEM;
     }
     int rc = ask(kept, questions, count, out, room, &length, e);
@@ -181,7 +181,7 @@ static int ask_rest(bool kept, const struct probe_question *const *questions,
         line = take_line(line, end, answers, count, &next);
     (void)munmap(out, room);
     if (rc == 0 && next != count) {
-        rt_error_set(e, "regtrace-sites has not answered all of what it was asked");
+        rt_error_set(e, "regtrace-isa has not answered all of what it was asked");
         rc = -EPROTO;
     }
     return rc;
@@ -207,7 +207,7 @@ int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
     static const struct probe_question *rest[QUESTIONS_MAX];
     static struct probe_answer *to[QUESTIONS_MAX];
     if (count > QUESTIONS_MAX) {
-        rt_error_set(e, "too much is asked of regtrace-sites at once");
+        rt_error_set(e, "too much is asked of regtrace-isa at once");
         return -E2BIG;
     }
     memset(answers, 0, count * sizeof *answers);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Takes plans from the user's cache without starting regtrace-sites. regtrace-sites writes that
+ * Takes plans from the user's cache without starting regtrace-isa. regtrace-isa writes that
  * cache. */
 #include "preload/patch/plans/probe_plans.h"
 

@@ -32,7 +32,7 @@ static bool is_missing(const struct probe_wish *w, bool instrumented)
     return !w->found && !w->scans && !(probe_wish_is_function(w) && instrumented);
 }
 
-/* Is this what regtrace-sites says of a function without an entry (say_inlined() in
+/* Is this what regtrace-isa says of a function without an entry (say_inlined() in
  * isa/plan/find.c)? */
 static bool is_inlined(const char *remark)
 {
@@ -94,7 +94,7 @@ void probe_missing_search(const struct probe_image *images, unsigned n, bool ins
                 continue;
             if (names.file == NULL)
                 probe_names_open(&names, &images[i]);
-            /* The program's information may also be in a file that only regtrace-sites finds. */
+            /* The program's information may also be in a file that only regtrace-isa finds. */
             if (images[i].is_program || probe_names_may_inline(&names, name))
                 ask(w, &images[i], name);
         }

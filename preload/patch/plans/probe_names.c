@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds out from the string tables of an image whether it can have a function with a given name.
- * Most images of a process cannot, so we need not ask regtrace-sites about them. */
+ * Most images of a process cannot, so we need not ask regtrace-isa about them. */
 #include "preload/patch/plans/probe_plans.h"
 
 #include "base/identity.h"
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* To search more than this takes longer than to ask regtrace-sites once and cache the answer. */
+/* To search more than this takes longer than to ask regtrace-isa once and cache the answer. */
 #define SEARCHED_MAX ((size_t)64 << 20)
 
 static const ElfW(Shdr) * sections(const struct probe_names *n, size_t *count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Plans of sites: the images that can have probes, the questions to regtrace-sites about them, and
+ * Plans of sites: the images that can have probes, the questions to regtrace-isa about them, and
  * its answers. Used within preload/ only. */
 #ifndef REGTRACE_PRELOAD_PATCH_PLANS_PROBE_PLANS_H
 #define REGTRACE_PRELOAD_PATCH_PLANS_PROBE_PLANS_H
@@ -56,7 +56,7 @@ bool probe_names_may_have(struct probe_names *n, const char *name);
 bool probe_names_may_inline(const struct probe_names *n, const char *name);
 void probe_names_close(struct probe_names *n);
 
-/* The answer of regtrace-sites to one question. */
+/* The answer of regtrace-isa to one question. */
 struct probe_answer {
     const struct isa_plan *plan; /* NULL: there is none */
     size_t bytes;
@@ -80,11 +80,11 @@ void probe_kept_claim(const struct probe_question *q);
 void probe_kept_release(void);
 
 /* Answers `count` questions, 1000 at most; the caller frees each answer with probe_answer_free().
- * kept: plans are cached for the user. Returns 0, or -errno with the text if regtrace-sites could
+ * kept: plans are cached for the user. Returns 0, or -errno with the text if regtrace-isa could
  * not be asked. */
 RT_MUST_CHECK int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
                             struct probe_answer *answers, struct rt_error *e);
-/* Finds regtrace-sites and writes its path. Returns false if it is missing; always on processors
+/* Finds regtrace-isa and writes its path. Returns false if it is missing; always on processors
  * other than x86-64. */
 bool probe_can_ask(char path[PATH_MAX]);
 void probe_answer_free(struct probe_answer *a);
@@ -93,7 +93,7 @@ void probe_answer_free(struct probe_answer *a);
  * the answer. Returns 0 or -errno. */
 RT_MUST_CHECK int probe_ask_instruction(uintptr_t at, const uint8_t *bytes, unsigned n,
                                         struct probe_answer *answer, struct rt_error *e);
-/* Stores for handlers the path of regtrace-sites and LD_LIBRARY_PATH. Called before main. */
+/* Stores for handlers the path of regtrace-isa and LD_LIBRARY_PATH. Called before main. */
 void probe_ask_prepare(void);
 
 #endif

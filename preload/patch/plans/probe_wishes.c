@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Makes the requests to regtrace-sites: one for each alarm, but alarms that ask the same share one;
+ * Makes the requests to regtrace-isa: one for each alarm, but alarms that ask the same share one;
  * two for each pattern of REGTRACE_FUNCTIONS. */
 #include "preload/patch/plans/probe_wishes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Requests to regtrace-sites: which alarms or patterns make them, and what the answers are. Used by
+ * Requests to regtrace-isa: which alarms or patterns make them, and what the answers are. Used by
  * preload/patch/ only. */
 #ifndef REGTRACE_PRELOAD_PATCH_PLANS_PROBE_WISHES_H
 #define REGTRACE_PRELOAD_PATCH_PLANS_PROBE_WISHES_H
@@ -29,7 +29,7 @@ struct probe_wish {
     char refused_in[128];  /* the image of the first refused site */
     uint64_t refused_said; /* so many are in a warning */
     uint64_t unsure;       /* matches that may be data */
-    char nearest[512];     /* remark of regtrace-sites about the program */
+    char nearest[512];     /* remark of regtrace-isa about the program */
 };
 
 /* Wishes of alarms, sorted by their first alarm, then all others. */
@@ -55,7 +55,7 @@ const char *probe_wish_symbol(const struct probe_wish *w);
 /* Returns the wish as the user wrote it; valid until the next call. */
 const char *probe_wish_text(const struct probe_wish *w);
 
-/* Stores what regtrace-sites remarks about a wish in an image. In a remark, "address:@+0x..." is an
+/* Stores what regtrace-isa remarks about a wish in an image. In a remark, "address:@+0x..." is an
  * alarm in that image: the name that it has here replaces the @. */
 void probe_missing_note(struct probe_wish *w, const struct probe_image *image, const char *remark);
 /* Asks the images with debug information about functions that were not found: they may have been

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * To be preloaded: maps the instrumented copies of COPIES_FILE (regtrace-skel --copies) near the
- * program and, with COPIES_ENTER=1, patches each function with a jump to its copy. When the program
- * ends, writes what the first thread recorded to COPIES_STREAM. */
+ * To be preloaded: maps the instrumented copies of COPIES_FILE (regtrace-isa skel --copies) near
+ * the program and, with COPIES_ENTER=1, patches each function with a jump to its copy. When the
+ * program ends, writes what the first thread recorded to COPIES_STREAM. */
 #include "base/format/copy.h"
 
 #include <asm/prctl.h>

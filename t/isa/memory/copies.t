@@ -7,7 +7,7 @@
 cd "$T" || exit 1
 needs memory
 [ "$(getconf LONG_BIT)" = 64 ] && setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomization here"
-SKEL=$REGTRACE_BUILD/isa/regtrace-skel
+ISA=$REGTRACE_BUILD/isa/regtrace-isa
 CHECK=$REGTRACE_BUILD/t/isa/memory/skeleton
 ORACLE=$REGTRACE_BUILD/t/oracle/oracle
 cc -O2 -Wall -Wextra -Werror -shared -fPIC -D_GNU_SOURCE -I"$REGTRACE_SOURCE" -o copies.so "$here/copies.c" || exit 99
@@ -28,7 +28,7 @@ recorded() {
     shift
     ! readelf -h "$program" | grep -q 'Type:.*DYN' || bias=0x555555554000
     from=$((bias + 0x$(place "$program" .init 4))) to=$((bias + 0x$(place "$program" .text 4) + 0x$(place "$program" .text 6)))
-    "$SKEL" --copies copies "$program" >said
+    "$ISA" skel --copies copies "$program" >said
     with 0 timeout 500 "$ORACLE" -r "$(printf '%x:%x' $from $to)" -o steps "$@" >/dev/null || diag "the single-stepper: $?"
     "$@" >bare.out </dev/null
     for plan in skeleton registers addresses; do
@@ -41,21 +41,21 @@ by_plan() {
     local plan=$1 bias=$2 name=$3 program=$4 said
     shift 3
     rm -f recorded
-    said=$("$SKEL" --plan "$plan" --copies copies "$program") || diag "$said"
+    said=$("$ISA" skel --plan "$plan" --copies copies "$program") || diag "$said"
     diag "$name: $(head -1 <<<"$said")"
     unlike "$said" 'not analysed' "$name: every function has a copy"
     with 1 "$@" >copied.out
     is "$? $(cksum <copied.out)" "0 $(cksum <bare.out)" "$name: prints what it prints without them"
-    "$SKEL" --plan "$plan" --source "$program" >all.c && gcc -O0 -w -shared -fPIC -o all.so all.c || diag "no skeletons"
+    "$ISA" skel --plan "$plan" --source "$program" >all.c && gcc -O0 -w -shared -fPIC -o all.so all.c || diag "no skeletons"
     awk -f "$here/functions.awk" all.c >functions
     SKELETON_PLAN=$plan SKELETON_KNOWN=1 "$CHECK" "$program" "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
     ok_run "$name: the recording is what single steps say" cmp stream recorded
-    "$SKEL" --replay recorded --base "$(printf %x $((bias)))" all.so >replayed
+    "$ISA" skel --replay recorded --base "$(printf %x $((bias)))" all.so >replayed
     ok_run "$name: its replay is the processor's accesses" cmp trace replayed
     ok_run "$name: and many" test "$(wc -l <replayed)" -gt 3000
     diag "$name: $(wc -l <replayed) accesses of $(stat -c %s recorded) bytes"
     rm -f recorded
-    "$SKEL" --plan "$plan" --clobber --copies copies "$program" >said
+    "$ISA" skel --plan "$plan" --clobber --copies copies "$program" >said
     with 1 "$@" >copied.out
     is "$? $(cksum <copied.out)" "0 $(cksum <bare.out)" "$name: prints that too where registers that matter to nobody are changed"
     ok_run "$name: and none of them is recorded" cmp stream recorded
@@ -88,7 +88,7 @@ done
 cp recorded changed
 printf '\000' >>changed
 ok_run "a byte too many is seen" bash -c '! cmp -s stream changed'
-run 20 "$SKEL" --copies /nowhere/copies ./kernels
+run 20 "$ISA" skel --copies /nowhere/copies ./kernels
 is "$status" 1 "a file that cannot be written"
 like "$err" '/nowhere/copies cannot be written' "the error says so"
 done_testing

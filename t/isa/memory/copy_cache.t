@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../../lib.sh"
 cd "$T" || exit 1
 needs memory
-SKEL=$REGTRACE_BUILD/isa/regtrace-skel
+ISA=$REGTRACE_BUILD/isa/regtrace-isa
 gcc -O2 -Wl,--build-id -o kernels "$here/kernels.c" -lm || exit 99
 export XDG_CACHE_HOME=$T/cache
 
@@ -13,7 +13,7 @@ export XDG_CACHE_HOME=$T/cache
 made() {
     local name=$1
     shift
-    "$SKEL" "$@" --copies "$name.copies" --skeleton "$name.c" ./kernels >"$name.said"
+    "$ISA" skel "$@" --copies "$name.copies" --skeleton "$name.c" ./kernels >"$name.said"
 }
 same() { cmp -s "$1.copies" "$2.copies" && cmp -s "$1.c" "$2.c" && cmp -s "$1.said" "$2.said"; }
 kept() { find cache -name '*.copies' | wc -l; }

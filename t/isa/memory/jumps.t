@@ -127,7 +127,7 @@ zeros='\000\000\000\000\000\000' ones='\377\377\377\377\377\377'
 replayed() {
     # shellcheck disable=SC2059
     printf "\\001\\000\\000\\000\\000\\000\\160$zeros$1\\000" >recording
-    "$SKEL" --replay recording --base 0 one.so
+    "$ISA" skel --replay recording --base 0 one.so
 }
 # The recording has rsi, 0x1000, and the index.
 skeleton below

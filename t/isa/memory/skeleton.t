@@ -52,18 +52,18 @@ else
     bad=
     for cut in 1 3 7 100 1001 5000; do
         head -c $cut stream >shorter
-        timeout 60 "$SKEL" --replay shorter --base 0 all.so >/dev/null 2>cut.err
+        timeout 60 "$ISA" skel --replay shorter --base 0 all.so >/dev/null 2>cut.err
         [ $? -le 1 ] || bad+=" $cut"
         { cat shorter; head -c 3000 /dev/zero | tr '\0' '\377'; } >wrong
-        timeout 60 "$SKEL" --replay wrong --base 0 all.so >/dev/null 2>cut.err
+        timeout 60 "$ISA" skel --replay wrong --base 0 all.so >/dev/null 2>cut.err
         [ $? -le 1 ] || bad+=" wrong-$cut"
     done
     is "$bad" "" "recordings that are cut off or damaged"
     printf '\001\377\377\000\000' >wrong
-    like "$("$SKEL" --replay wrong all.so 2>&1)" 'the recording enters function 65535, which no skeleton has' "a function that there is not"
+    like "$("$ISA" skel --replay wrong all.so 2>&1)" 'the recording enters function 65535, which no skeleton has' "a function that there is not"
     printf '\011' >wrong
-    like "$("$SKEL" --replay wrong all.so 2>&1)" 'no token' "what is no token"
-    like "$("$SKEL" --replay stream ./kernels 2>&1)" 'cannot be loaded|is no skeleton' "what is no skeleton"
+    like "$("$ISA" skel --replay wrong all.so 2>&1)" 'no token' "what is no token"
+    like "$("$ISA" skel --replay stream ./kernels 2>&1)" 'cannot be loaded|is no skeleton' "what is no skeleton"
 
     # Test the check itself, with other addresses and another path.
     gcc -O2 $static -o kernels "$here/kernels.c" -lm && stepped ./kernels 4 >said
@@ -153,14 +153,14 @@ unlike "$("$REGTRACE" skel analyze -function '^main$' ./calls)" 'not called dire
 awk -v n="$(sed -n 's/^ENTRY(\([0-9]*\),.*"forever".*/\1/p' source.c)" 'BEGIN { printf "%02x000000\n", n }' >number
 { printf '\001%b' "$(sed 's/../\\x&/g' number)" && printf '\000\000\000\000\377\177\000\000' &&
     head -c 160000000 /dev/zero | tr '\000' '\001'; } >endless
-run 60 bash -c '"$1" --replay endless calls.so >/dev/null' - "$SKEL"
+run 60 bash -c '"$1" --replay endless calls.so >/dev/null' - "$ISA" skel
 is "$status" 1 "a recursion without an end: no crash"
 like "$err" 'nests calls more deeply than any stack is' "the error says so"
 rm endless
-"$SKEL" --copies copies --skeleton awaited.c --awaits within ./calls >said
+"$ISA" skel --copies copies --skeleton awaited.c --awaits within ./calls >said
 unlike "$(cat awaited.c)" "DIRECT\($(at calls within)" "where an alarm waits it is entered"
 like "$(cat awaited.c)" "DIRECT\($(at calls left)" "and others are not"
-"$SKEL" --copies copies --skeleton awaited.c --tokens ./calls >said
+"$ISA" skel --copies copies --skeleton awaited.c --tokens ./calls >said
 unlike "$(cat awaited.c)" "^ *(DIRECT|TAIL)\(" "and none where it is not known who waits"
 run 20 "$REGTRACE" skel source -dot ./seed
 is "$status" 2 "no picture of a source"
@@ -198,7 +198,7 @@ like "$("$REGTRACE" skel analyze -function wild ./wild.so)" 'cannot be analysed:
 
 # Nine of ten functions are analysed, and no input makes the program crash.
 for f in "$(ldconfig -p | awk '/libm\.so\.6 .*x86-64/ { print $NF; exit }')" "$(ldconfig -p | awk '/libc\.so\.6 .*x86-64/ { print $NF; exit }')"; do
-    said=$("$SKEL" --summary "$f" | head -1)
+    said=$("$ISA" skel --summary "$f" | head -1)
     ok_run "$f: 9 of 10 functions" awk -v s="$said" 'BEGIN { split(s, w, " "); exit !(w[1] > 100 && w[3] > 0.9 * w[1]) }'
     diag "$said"
 done
@@ -207,7 +207,7 @@ every=80
 n=0 bad=
 for f in $(find /usr/bin -maxdepth 1 -type f -size -2000k | LC_ALL=C sort | awk -v every="$every" 'NR % every == 3'); do
     [ "$(head -c 4 "$f" | tail -c 3)" = ELF ] || continue
-    timeout 120 "$SKEL" --summary "$f" >/dev/null 2>&1
+    timeout 120 "$ISA" skel --summary "$f" >/dev/null 2>&1
     [ $? -le 1 ] || bad+=" $f"
     n=$((n + 1))
 done
@@ -219,7 +219,7 @@ for seed in $(seq "$([ -n "${SKELETON_LONG:-}" ] && echo 300 || echo 10)"); do
         # shellcheck disable=SC2059
         printf "\\x$(printf %x "$byte")" | dd of=damaged bs=1 seek="$((at < 64 ? at + 64 : at))" conv=notrunc status=none
     done
-    timeout 60 "$SKEL" damaged >/dev/null 2>&1
+    timeout 60 "$ISA" skel damaged >/dev/null 2>&1
     [ $? -le 1 ] || bad+=" $seed"
 done
 is "$bad" "" "damaged programs"

@@ -196,7 +196,7 @@ is "$(found subtracted ./moved.so)" "subtracted_a subtracted_b" "a subtraction b
     printf '    .rept 40000\n    endbr64\n    lea 8(%%rax,%%rcx,4), %%rax\n    lea 8(%%rax,%%rcx,4), %%rax\n    nop\n    nop\n    .endr\n    .byte 6, 6\n    end guessed\n'
 } >guessed.S
 gcc -shared -nostdlib -o guessed.so guessed.S || exit 99
-run 8 "$SKEL" --summary guessed.so
+run 8 "$ISA" skel --summary guessed.so
 is "$status" 0 "40000 guesses that are none, in time"
 
 # Code of compilers, against the processor

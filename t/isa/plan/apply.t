@@ -3,8 +3,8 @@
 # Applies plans to a library while no thread runs in it. t/isa/plan/apply.c says what it compares.
 . "$(dirname "$0")/../../lib.sh"
 APPLY=$REGTRACE_BUILD/t/isa/plan/apply
-SITES=$REGTRACE_BUILD/isa/regtrace-sites
-[ -x "$SITES" ] || skip_all "this build has no isa/ (configure says why)"
+ISA=$REGTRACE_BUILD/isa/regtrace-isa
+[ -x "$ISA" ] || skip_all "this build has no isa/ (configure says why)"
 libm=$(ldconfig -p | awk '/libm\.so\.6/ && /x86-64/ { print $NF; exit }')
 [ -n "$libm" ] || skip_all "no libm"
 libm=$(readlink -f "$libm")
@@ -12,7 +12,7 @@ libm=$(readlink -f "$libm")
 # applies REQUEST [int3]: runs the program; each of its own checks counts as a check of this test.
 applies() {
     local plan line
-    plan=$("$SITES" --cache "$T/cache" "$libm" "$1" | awk -F'\t' '$1 == "plan" { print $6 }')
+    plan=$("$ISA" sites --cache "$T/cache" "$libm" "$1" | awk -F'\t' '$1 == "plan" { print $6 }')
     run 120 "$APPLY" "$plan" ${2+"$2"}
     is "$status" 0 "$1 ${2:-}: the program ends well"
     diag "$1: $(grep 'by jumps' <<<"$out")"

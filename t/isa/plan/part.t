@@ -4,17 +4,17 @@
 # The sites are the same as with everything decoded, hardly a jump is missing, none is added, and it
 # is less work.
 . "$(dirname "$0")/../../lib.sh"
-SITES=$REGTRACE_BUILD/isa/regtrace-sites
-[ -x "$SITES" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+ISA=$REGTRACE_BUILD/isa/regtrace-isa
+[ -x "$ISA" ] || skip_all "probes are for x86-64, and need regtrace-isa"
 
 # sites FILE REQUEST...: prints the sites of entries, a line each. A preceding request about all
 # code makes the program decode everything.
 sites() {
-    "$SITES" --no-cache --text "$@" | sed -n '/^plan\tenter/,$p' | grep '^site' | sort -u
+    "$ISA" sites --no-cache --text "$@" | sed -n '/^plan\tenter/,$p' | grep '^site' | sort -u
 }
 
 part=0 all=0
-for library in $(ldd "$(command -v gdb python3 2>/dev/null | head -1)" "$SITES" | grep -oE '/[^ ]*/(libm|libc|libpython3[^ ]*|libcrypto|libstdc\+\+|libZydis)\.so[^ ]*' | sort -u); do
+for library in $(ldd "$(command -v gdb python3 2>/dev/null | head -1)" "$ISA" | grep -oE '/[^ ]*/(libm|libc|libpython3[^ ]*|libcrypto|libstdc\+\+|libZydis)\.so[^ ]*' | sort -u); do
     name=${library##*/}
     mapfile -t functions < <(nm -D --defined-only "$library" | awk '$2 ~ /^[TW]$/ && $3 !~ /^_Z/ {sub("@.*", "", $3); print "enter:" $3}' | sort -u | head -900)
     [ "${#functions[@]}" -ge 20 ] || continue
@@ -30,8 +30,8 @@ for library in $(ldd "$(command -v gdb python3 2>/dev/null | head -1)" "$SITES" 
     [ $((missing * 100)) -le "$(wc -l <"$T/all.jumps")" ]
     ok $? "and hardly one missing: $missing of $(wc -l <"$T/all.jumps")"
     mapfile -t functions < <(printf '%s\n' "${functions[@]#enter:}" | sed -n '1~41p')
-    "$SITES" --no-cache --text "$library" "${functions[@]/#/exits:}" | grep '^site' | cut -f2- | sort -u >"$T/part"
-    "$SITES" --no-cache --text "$library" "${functions[@]/#/returns:}" | grep '^site' | cut -f2- | sort -u >"$T/all"
+    "$ISA" sites --no-cache --text "$library" "${functions[@]/#/exits:}" | grep '^site' | cut -f2- | sort -u >"$T/part"
+    "$ISA" sites --no-cache --text "$library" "${functions[@]/#/returns:}" | grep '^site' | cut -f2- | sort -u >"$T/all"
     is "$(comm -23 <(cut -f1-3 "$T/part") <(cut -f1-3 "$T/all"))" "" "$name: where calls return to is no other place"
     is "$(comm -23 <(grep jump= "$T/part" | cut -f1) <(grep jump= "$T/all" | cut -f1))" "" "nor has it a jump more"
     part=$((part + $(wc -l <"$T/part"))) all=$((all + $(wc -l <"$T/all")))
@@ -42,12 +42,12 @@ ok $? "libraries were looked at"
 # For the return places of calls, only the callers are decoded.
 [ "$all" -ge 100 ] && [ $(((all - part) * 20)) -le "$all" ]
 ok $? "returns of calls, where callers alone are decoded: $part of $all"
-is "$("$SITES" --no-cache --text "$library" exits:no_such_function | sed -n 1p)" "$(printf 'plan\texits:no_such_function\t0\t0\t0\t-')" "of a function that nobody calls: none"
+is "$("$ISA" sites --no-cache --text "$library" exits:no_such_function | sed -n 1p)" "$(printf 'plan\texits:no_such_function\t0\t0\t0\t-')" "of a function that nobody calls: none"
 
 # For an instruction's bytes, only functions with such bytes are decoded.
 for request in cpuid magic ssc:4711 itext:0fa2 itext:4883ec08 itext:f30f1efa; do
-    "$SITES" --no-cache --text "$library" "$request" | grep -E '^(plan|site|say)' | cut -f1-4 >"$T/part"
-    "$SITES" --no-cache --text "$library" int3 "$request" | sed -n "/^plan\t$request/,\$p" | grep -E '^(plan|site|say)' | cut -f1-4 >"$T/all"
+    "$ISA" sites --no-cache --text "$library" "$request" | grep -E '^(plan|site|say)' | cut -f1-4 >"$T/part"
+    "$ISA" sites --no-cache --text "$library" int3 "$request" | sed -n "/^plan\t$request/,\$p" | grep -E '^(plan|site|say)' | cut -f1-4 >"$T/all"
     is "$(cat "$T/part")" "$(cat "$T/all")" "$name, $request: the same, $(grep -c ^site "$T/all") places"
 done
 
@@ -109,7 +109,7 @@ for how in "-fPIE -pie" "-fno-pie -no-pie -DFIXED"; do
 done
 
 if command -v valgrind >/dev/null && [ -n "${library:-}" ]; then
-    work() { valgrind --tool=callgrind --callgrind-out-file=/dev/null "$SITES" --no-cache "$@" 2>&1 >/dev/null | awk '/Collected/ {print $4}'; }
+    work() { valgrind --tool=callgrind --callgrind-out-file=/dev/null "$ISA" sites --no-cache "$@" 2>&1 >/dev/null | awk '/Collected/ {print $4}'; }
     part=$(work "$library" "enter:${functions[0]}") all=$(work "$library" cpuid "enter:${functions[0]}")
     [ $((part * 2)) -lt "$all" ]
     ok $? "one function of ${library##*/} is less work than all: $part instructions, $all"

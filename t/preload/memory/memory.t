@@ -10,7 +10,7 @@
 cd "$T" || exit 1
 needs memory
 WINDOWS='start:enter_func:open_window,stop:enter_func:close_window,repeat:100000'
-SKEL=$REGTRACE_BUILD/isa/regtrace-skel
+ISA=$REGTRACE_BUILD/isa/regtrace-isa
 # Leaves out the functions that call sigsetjmp(): they have no instrumented copy, and a message at
 # the program's start names them.
 ALL='^[^p_]'
@@ -171,7 +171,7 @@ if setarch -R true 2>/dev/null; then
     gcc -O0 -w -shared -fPIC -o all.so "$skeleton" || diag "no skeleton"
     sed -n 's/^ENTRY([0-9]*, 0x\([0-9a-f]*\),.*/\1/p' "$skeleton" >functions
     SKELETON_KNOWN=1 "$REGTRACE_BUILD/t/isa/memory/skeleton" ./kernels "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
-    "$SKEL" --recording "$recording" all.so | grep -v '^#' >replayed
+    "$ISA" skel --recording "$recording" all.so | grep -v '^#' >replayed
     diag "$(wc -l <trace) accesses by single steps, $(wc -l <replayed) replayed of $(stat -c %s stream) bytes"
     start=$((bias + 0x$(nm kernels | sed -n 's/ T _start$//p')))
     awk -v low=$start 'function hex(s,  n, i) { n = 0; for (i = 1; i <= length(s); i++) n = 16 * n + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }

@@ -56,7 +56,7 @@ done
 # helpers NAME: prints how many helpers that make instrumented copies the run NAME has. A helper
 # looks at the images before the first window if windows can open anywhere.
 # shellcheck disable=SC2046
-helpers() { grep -lz "^MARK=$T/$1\$" $(pgrep -f 'regtrace-skel --serve' | sed 's,.*,/proc/&/environ,') /dev/null 2>/dev/null | wc -l; }
+helpers() { grep -lz "^MARK=$T/$1\$" $(pgrep -f 'regtrace-isa skel --serve' | sed 's,.*,/proc/&/environ,') /dev/null 2>/dev/null | wc -l; }
 has_helper() { [ "$(helpers "$1")" = 1 ]; }
 MARK=$T/called "$REGTRACE" run -quiet -o called -memory . -control 'start:enter_func:mixed,stop:enter_func:leaf' -- sh -c 'echo $$ >called.pid; exec sleep 60' 2>/dev/null &
 kill_at_end $!

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../../lib.sh"
 . "$(dirname "$0")/exact.inc"
 kernels=$REGTRACE_SOURCE/t/kernels
-SKEL=$REGTRACE_BUILD/isa/regtrace-skel
+ISA=$REGTRACE_BUILD/isa/regtrace-isa
 cc -O2 -Wall -c -o window.o "$kernels/window.c" || exit 99
 
 # arguments NAME: prints the arguments of the kernel for tests.
@@ -70,7 +70,7 @@ by_steps() {
     local name=$1 plans=$2 plan any=()
     shift 2
     compiled "$name" program "$@" || return
-    unlike "$("$SKEL" --copies copies --skeleton skeleton.c program)" '^none' "$name, $*: every function has a copy"
+    unlike "$("$ISA" skel --copies copies --skeleton skeleton.c program)" '^none' "$name, $*: every function has a copy"
     [ "$name" != tasks ] || any=(-any-order)
     for plan in $plans; do
         stepped "$name" program "$plan"

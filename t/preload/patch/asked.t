@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The cost of finding functions by name: regtrace-sites is asked once for each build of an image on
+# The cost of finding functions by name: regtrace-isa is asked once for each build of an image on
 # a node, and only about images that can contain the name. A stand-in for it counts the questions.
 . "$(dirname "$0")/../../lib.sh"
 P=$T/called plugin=$T/plugin.so
@@ -16,14 +16,14 @@ c++ -O2 -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/called.cc" "${many[@]
 mkdir "$T/lib"
 cp -L "$LIBREGTRACE" "$T/lib/libregtrace.so"
 ln -s "$REGTRACE_WRITER_PROGRAM" "$T/lib/regtrace-writer"
-cat >"$T/lib/regtrace-sites" <<END
+cat >"$T/lib/regtrace-isa" <<END
 #!/bin/sh
 echo "\$*" >>"$T/asked"
-exec "$REGTRACE_BUILD/isa/regtrace-sites" "\$@"
+exec "$REGTRACE_BUILD/isa/regtrace-isa" "\$@"
 END
-chmod +x "$T/lib/regtrace-sites"
+chmod +x "$T/lib/regtrace-isa"
 
-# asks N ALARM PART [ARGUMENT]: regtrace-sites is asked N times where a function is, and the alarm
+# asks N ALARM PART [ARGUMENT]: regtrace-isa is asked N times where a function is, and the alarm
 # fires as often as the program prints. Of functions that are nowhere, images with debug information
 # are asked once more: they may have inlined them.
 asks() {
@@ -39,7 +39,7 @@ asks 1 enter_func:recursive deep
 is "$(grep -c inlined: "$T/asked")" 0 "debug information is not read for a function that is there"
 asks 0 enter_func:recursive deep
 asks 2 enter_func:plugged plugin "$plugin"
-is "$(grep -v inlined: "$T/asked" | awk '{print $1}' | xargs -n1 basename | xargs) $(grep -c libmany "$T/asked")" "called plugin.so 0" "about the program and the image that has the name, not about a library that has not" || diag "$(cat "$T/asked")"
+is "$(grep -v inlined: "$T/asked" | awk '{print $2}' | xargs -n1 basename | xargs) $(grep -c libmany "$T/asked")" "called plugin.so 0" "about the program and the image that has the name, not about a library that has not" || diag "$(cat "$T/asked")"
 asks 0 enter_func:plugged plugin "$plugin"
 asks 1 address:recursive deep
 asks 0 address:recursive deep

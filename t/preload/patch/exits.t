@@ -87,11 +87,11 @@ is "$status" 0 "a thousand exits, each counted" || diag "$err"
 [ "$out" -lt 500 ]
 ok $? "do not change the mask of signals" || diag "$out times"
 
-# The request for a single place: regtrace-sites plans one instruction, of whatever image.
-run 10 "$REGTRACE_BUILD/isa/regtrace-sites" --instruction 0x1000 90
-like "$status $out" '^0 plan	instruction	1	0	0	=' "regtrace-sites makes a plan of one instruction"
+# The request for a single place: regtrace-isa plans one instruction, of whatever image.
+run 10 "$REGTRACE_BUILD/isa/regtrace-isa" sites --instruction 0x1000 90
+like "$status $out" '^0 plan	instruction	1	0	0	=' "regtrace-isa makes a plan of one instruction"
 for wrong in "0x1000 06" "0x1000 zz" "zz 90" "0x1000 cc"; do
-    run 10 "$REGTRACE_BUILD/isa/regtrace-sites" --instruction $wrong
+    run 10 "$REGTRACE_BUILD/isa/regtrace-isa" sites --instruction $wrong
     like "$status $out" '^1 !	instruction	' "$wrong: refused with the reason"
 done
 done_testing

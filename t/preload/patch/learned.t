@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What regtrace must find out within a window counts as its own overhead: where a call through a
 # pointer returns to, and the functions of a library that dlopen() loads. A stand-in for
-# regtrace-sites takes a fifth of a second for each.
+# regtrace-isa takes a fifth of a second for each.
 . "$(dirname "$0")/../../lib.sh"
 export XDG_CACHE_HOME=$T/cache
 needs probes
@@ -39,16 +39,16 @@ cc -O1 -fno-optimize-sibling-calls -o "$T/p" "$T/p.c" -ldl && cc -O1 -shared -fP
 mkdir "$T/lib"
 cp -L "$LIBREGTRACE" "$T/lib/libregtrace.so"
 ln -s "$REGTRACE_WRITER_PROGRAM" "$T/lib/regtrace-writer"
-cat >"$T/lib/regtrace-sites" <<END
+cat >"$T/lib/regtrace-isa" <<END
 #!/bin/sh
 case "\$*" in
 *--instruction*|*plugin.so*) echo "\$*" >>"$T/asked"; /bin/sleep 0.2 ;;
 esac
-exec "$REGTRACE_BUILD/isa/regtrace-sites" "\$@"
+exec "$REGTRACE_BUILD/isa/regtrace-isa" "\$@"
 END
-chmod +x "$T/lib/regtrace-sites"
+chmod +x "$T/lib/regtrace-isa"
 
-# learns N WHAT FUNCTION ARGUMENT...: in a window of that function regtrace-sites is asked N times,
+# learns N WHAT FUNCTION ARGUMENT...: in a window of that function regtrace-isa is asked N times,
 # and the slow path has at least that time.
 learns() {
     local n=$1 what=$2 function=$3

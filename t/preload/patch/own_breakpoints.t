@@ -5,8 +5,8 @@
 . "$(dirname "$0")/../../lib.sh"
 P=$T/own
 export XDG_CACHE_HOME=$T/cache
-sites=$REGTRACE_BUILD/isa/regtrace-sites
-[ -x "$sites" ] || skip_all "probes are for x86-64, and need regtrace-sites"
+ISA=$REGTRACE_BUILD/isa/regtrace-isa
+[ -x "$ISA" ] || skip_all "probes are for x86-64, and need regtrace-isa"
 cc -D_GNU_SOURCE -O2 -o "$P" "$REGTRACE_SOURCE/t/preload/patch/programs/own_breakpoints.c" || exit 99
 
 runs=0

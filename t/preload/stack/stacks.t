@@ -21,7 +21,7 @@ same "windows on timeouts, for all" REGTRACE_CONTROL='start:timeout:500us:bcast,
 same "samples" REGTRACE_SAMPLE=cpu:100us REGTRACE_SAMPLE_DEPTH=64 "$T/stacks" 4
 same "samples, windows on signals" REGTRACE_SAMPLE=cpu:100us REGTRACE_CONTROL="$on_signals" "$T/stacks" 4
 same "events of the kernel" REGTRACE_EVENTS=page-faults REGTRACE_CONTROL="$on_signals" "$T/stacks" 4
-if [ "$(uname -m)" = x86_64 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-sites" ]; then
+if [ "$(uname -m)" = x86_64 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ]; then
     same "functions" REGTRACE_FUNCTIONS="$few" "$T/stacks" 4
     same "functions, windows on signals" REGTRACE_FUNCTIONS="$few" REGTRACE_CONTROL="$on_signals" "$T/stacks" 4
     same "functions, windows on timeouts" REGTRACE_FUNCTIONS="$few" REGTRACE_CONTROL="$on_time" "$T/stacks" 4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Caches compiled skeletons. A cached file is the shared object, then struct source_tail. Its code
- * runs in regtrace-skel: so its hash is checked first, and a copy is loaded that nobody else can
+ * runs in regtrace-isa: so its hash is checked first, and a copy is loaded that nobody else can
  * change. */
 #include "tools/memory/compile/compiled_cache.h"
 
