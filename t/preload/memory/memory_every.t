@@ -11,10 +11,10 @@ quick_replays
 needs memory
 USR1=$(kill -l USR1) USR2=$(kill -l USR2)
 again=${EVERY_AGAIN:-7} # of these windows each so many-th
-cc -O2 -DTRACER -o tracer "$here/programs/memory_every.c" || exit 99
+cc -O2 -o tracer "$here/programs/memory_every_tracer.c" || exit 99
 
-# every NAME WAY CHAIN SIGNAL MOST STEP LEAST [CLOSE]: runs the program under the tracer of
-# memory_every.c and checks its windows; at least LEAST are wanted. With "another thread" in NAME
+# every NAME WAY CHAIN SIGNAL MOST STEP LEAST [CLOSE]: runs the program memory_every.c under its
+# tracer and checks its windows; at least LEAST are wanted. With "another thread" in NAME
 # another thread is in a window, so that functions lead to their copies all the time.
 every() {
     local name=$1 pid address another=()
