@@ -153,7 +153,7 @@ unlike "$("$REGTRACE" skel analyze -function '^main$' ./calls)" 'not called dire
 awk -v n="$(sed -n 's/^ENTRY(\([0-9]*\),.*"forever".*/\1/p' source.c)" 'BEGIN { printf "%02x000000\n", n }' >number
 { printf '\001%b' "$(sed 's/../\\x&/g' number)" && printf '\000\000\000\000\377\177\000\000' &&
     head -c 160000000 /dev/zero | tr '\000' '\001'; } >endless
-run 60 bash -c '"$1" --replay endless calls.so >/dev/null' - "$ISA" skel
+run 60 bash -c '"$1" skel --replay endless calls.so >/dev/null' - "$ISA"
 is "$status" 1 "a recursion without an end: no crash"
 like "$err" 'nests calls more deeply than any stack is' "the error says so"
 rm endless
