@@ -29,7 +29,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SYSTEM_CALL = SIGTRAP | 0x80, MOST_DEPTH = 5003 };
+enum { SYSTEM_CALL = SIGTRAP | 0x80 }; /* the signal of a stop at a system call */
+enum { MOST_DEPTH = 5003 }; /* instructions of a handler */
 enum { TRAP_FLAG = 0x100, SYSCALL = 0x050f, SIGRETURN = 15 };
 
 static pid_t pid;
@@ -125,7 +126,7 @@ static void answer(struct user_regs_struct *r, uint64_t value)
         failed("ptrace");
 }
 
-static int is_blocked(void)
+static int is_trap_blocked(void)
 {
     uint64_t blocked = 0;
     if (ptrace(PTRACE_GETSIGMASK, pid, (void *)sizeof blocked, &blocked) != 0) /* NOLINT */
@@ -143,7 +144,7 @@ static int run_blocked(void)
         int now = stopped();
         if (now != SYSTEM_CALL)
             return now;
-        if (!within && !is_blocked())
+        if (!within && !is_trap_blocked())
             return SIGTRAP;
     }
 }
@@ -230,7 +231,7 @@ static int run_to_breakpoint(unsigned long enabled)
         int now = stopped();
         if (now != SYSTEM_CALL)
             return now;
-        if (is_blocked() == on)
+        if (is_trap_blocked() == on)
             set_register(7, (on = !on) ? enabled : 0);
     }
 }
@@ -301,15 +302,6 @@ static void print(const char *what, uint64_t first, uint64_t now, uint64_t end, 
            (unsigned long)end, k, (unsigned long)at);
 }
 
-/* Is the process about to return from a handler? */
-static int returns(void)
-{
-    struct user_regs_struct r;
-    if (ptrace(PTRACE_GETREGS, pid, 0, &r) != 0)
-        failed("ptrace");
-    return r.rax == SIGRETURN && (ptrace(PTRACE_PEEKTEXT, pid, r.rip, 0) & 0xffff) == SYSCALL;
-}
-
 /* Sends the process on with `signo` (0: none), and runs until `count` handlers have returned. */
 static void run_handlers(int signo, int count)
 {
@@ -331,6 +323,22 @@ static void run_handlers(int signo, int count)
     }
 }
 
+/* Returns the address of the system call that ends the handler which begins. The handler returns to
+ * code that consists of `mov $15, %rax` and `syscall`. */
+static uintptr_t end_of_handler(void)
+{
+    enum { MOV_BYTES = 7 };
+    struct user_regs_struct r;
+    if (ptrace(PTRACE_GETREGS, pid, 0, &r) != 0)
+        failed("ptrace");
+    uintptr_t end = (uintptr_t)ptrace(PTRACE_PEEKDATA, pid, r.rsp, 0) + MOV_BYTES;
+    if ((ptrace(PTRACE_PEEKTEXT, pid, end, 0) & 0xffff) != SYSCALL) {
+        (void)fputs("a handler does not return to a sigreturn system call\n", stderr);
+        exit(1);
+    }
+    return end;
+}
+
 /* Goes on in a handler that begins: to the instruction `depth`, or to its last one if it has fewer.
  * Each of the three places of a trial (`which`) has a trail, which is made again now and then. That
  * time the handler goes to its last instruction, or to the instruction MOST_DEPTH. */
@@ -340,16 +348,15 @@ static void go_into_handler(unsigned long depth, unsigned which)
     static struct trail trails[3];
     static unsigned uses[3];
     struct trail *t = &trails[which];
+    uintptr_t end = end_of_handler();
     int arrived = 1;
-    if (uses[which]++ % OFTEN == 0 || t->length == 0) {
-        for (t->length = 0; !returns() && t->length < MOST_DEPTH; note(t))
+    if (uses[which]++ % OFTEN == 0) {
+        for (t->length = 0; where() != end && t->length < MOST_DEPTH; note(t))
             if (!is_step(single_step()))
                 exit(1);
-        if (t->length == MOST_DEPTH)
-            t->length = 0; /* its end is not known */
     } else if (depth > 1) {
         unsigned long n = depth - 1 < t->length ? depth - 1 : t->length;
-        (void)run_along(t, n, t->at[t->length - 1], &arrived);
+        (void)run_along(t, n, end, &arrived);
     }
     if (!arrived) {
         (void)fputs("a handler has not ended\n", stderr);
