@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * regtrace-writer: a traced process starts it for itself; it outlives that process and leaves a
  * closed rank file. */
+#include "base/toolkit/coverage.h"
 #include "writer/session.h"
 
 #include <errno.h>
@@ -60,18 +61,6 @@ static void ignore_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-#ifdef REGTRACE_COVERAGE /* --enable-coverage: libgcov writes counts at exit() only */
-extern void __gcov_dump(void);
-static void write_coverage(void)
-{
-    __gcov_dump();
-}
-#else
-static void write_coverage(void)
-{
-}
-#endif
-
 int main(int argc, char **argv)
 {
     static struct writer_session session;
@@ -85,6 +74,6 @@ int main(int argc, char **argv)
     int rc = session_run(&session, a.stream_fd, a.dir);
     /* Skip HDF5's exit handlers: they may write again to a file that failed. A complete file is
      * closed already. */
-    write_coverage();
+    coverage_write();
     _exit(rc);
 }

@@ -5,6 +5,7 @@
  * The child notes in shared memory which entry of the plug-in it is in. A timer kills the child if
  * the call takes too long, if possible by SIGKILL, which cannot be blocked. */
 #include "isa/values/vp.h"
+#include "base/toolkit/coverage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +131,7 @@ _Noreturn static void become(struct vp_apart *v, pid_t parent)
     }
     s->finished = true;
     (void)fflush(stderr);
+    coverage_write(); /* no exit handlers: the plug-in may have registered some */
     _exit(0);
 }
 
