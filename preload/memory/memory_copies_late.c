@@ -57,7 +57,7 @@ static struct helper helper = HELPER_NONE;
 static const char *arguments[6] = {helper.program, "skel", "--serve", "--plan"};
 static bool gone; /* the helper is gone for good */
 static bool told; /* the helper knows where skeletons go */
-static struct probe_lock asking;
+static struct probe_lock late_lock;
 static uint8_t *received; /* RECEIVED bytes */
 
 /* Makes the names of this process's files unique: another process may have the same pid later. */
@@ -266,7 +266,7 @@ static uintptr_t ask(uintptr_t at, enum copy_question_kind kind)
     struct copies_image *m = copies_image_of(at);
     if (m == NULL || processes_vfork_depth != 0)
         return 0;
-    struct probe_locked locked = probe_lock(&asking);
+    struct probe_locked locked = probe_lock(&late_lock);
     code = memory_copy_known(at, kind, &unknown); /* another thread may have asked */
     if (unknown && m->late.slots_used < LATE_MOST && !gone) {
         struct late_slot *s = copies_late_slot(m, at - m->bias, kind);
@@ -278,7 +278,7 @@ static uintptr_t ask(uintptr_t at, enum copy_question_kind kind)
         s->process = process.pid;
         atomic_store_explicit(&s->key, (at - m->bias) << 2 | (uint64_t)kind, memory_order_release);
     }
-    probe_unlock(&asking, locked);
+    probe_unlock(&late_lock, locked);
     return code;
 }
 
@@ -327,18 +327,18 @@ void memory_copies_expect(void)
 {
     if (!opens_anywhere() || gone || processes_vfork_depth != 0)
         return;
-    struct probe_locked locked = probe_lock(&asking);
+    struct probe_locked locked = probe_lock(&late_lock);
     uint32_t n = atomic_load_explicit(&copies_image_count, memory_order_acquire);
     bool good = n != 0 && start();
     for (uint32_t k = 0; k < n && good; k++)
         good = tell_image(&copies_images[k], 0);
-    probe_unlock(&asking, locked);
+    probe_unlock(&late_lock, locked);
 }
 
 void memory_copies_forked(void)
 {
     helper_drop(&helper);
-    probe_lock_free(&asking);
+    probe_lock_free(&late_lock);
     gone = false;
 }
 

@@ -33,8 +33,8 @@ static _Atomic int32_t unknown_count;
 static __thread struct {
     bool is_unknown : 1, is_counted : 1;
 } this_thread;
-/* Held with all signals blocked. */
-static struct probe_lock changing;
+/* Held while the state changes and the text is written for it. */
+static struct probe_lock rest_lock;
 
 /* Threads in windows; and whether the probes of functions are in the text, which changes under the
  * lock. */
@@ -191,7 +191,7 @@ void probes_rest(void)
         !are_few(all, PROBE_OF_ALARMS) || atomic_load(&unknown_count) != 0)
         return;
     _Atomic uint32_t armed = 0;
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&rest_lock);
     if (atomic_load(&state) == AWAKE) {
         /* In this order: a thread that begins arms its alarms, then checks whether probes rest, and
          * waits while we decide. */
@@ -208,14 +208,14 @@ void probes_rest(void)
         }
         atomic_store(&state, armed == 0 ? RESTING : AWAKE);
     }
-    probe_unlock(&changing, locked);
+    probe_unlock(&rest_lock, locked);
 }
 
 void probes_wake(void)
 {
     if (atomic_load(&state) == AWAKE)
         return;
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&rest_lock);
     if (atomic_load(&state) == RESTING && !probe_threads_allow_poke()) {
         tell_masked();
     } else if (atomic_load(&state) == RESTING) {
@@ -223,7 +223,7 @@ void probes_wake(void)
         write_all(probe_sites_now(), PROBE_OF_ALARMS, false);
         atomic_store(&state, AWAKE);
     }
-    probe_unlock(&changing, locked);
+    probe_unlock(&rest_lock, locked);
 }
 
 bool probe_rest_keep(uintptr_t at)
@@ -236,11 +236,11 @@ bool probe_rest_keep(uintptr_t at)
     const volatile uint8_t *now = (const uint8_t *)s->at; /* NOLINT: the thread returns there */
     if (probe_return_is_kept(s->at) && *now != s->byte)
         return true;
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&rest_lock);
     bool kept = probe_threads_allow_poke() && probe_return_keep(s->at);
     if (kept && *now == s->byte)
         write_rows(s, 1, false);
-    probe_unlock(&changing, locked);
+    probe_unlock(&rest_lock, locked);
     return kept;
 }
 
@@ -263,14 +263,14 @@ static void put_in(void)
     atomic_fetch_add(&open_windows, 1);
     if (!begun || atomic_load(&functions_are_in))
         return;
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&rest_lock);
     if (!atomic_load(&functions_are_in) && !probe_threads_allow_poke()) {
         tell_masked();
     } else if (!atomic_load(&functions_are_in)) {
         write_all(probe_sites_now(), PROBE_OF_FUNCTIONS, false);
         atomic_store(&functions_are_in, true);
     }
-    probe_unlock(&changing, locked);
+    probe_unlock(&rest_lock, locked);
 }
 
 static void take_out(void)
@@ -279,7 +279,7 @@ static void take_out(void)
     if (!code_is_patched || !come_with_windows() || atomic_fetch_sub(&open_windows, 1) > 1 ||
         !begun || (!memory_is_traced && !are_few(all, PROBE_OF_FUNCTIONS)))
         return;
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&rest_lock);
     if (atomic_load(&functions_are_in) && probe_threads_allow_poke()) {
         /* In this order: a thread that opens a window counts it, then checks whether the probes are
          * in, and waits for us if they are not. */
@@ -292,7 +292,7 @@ static void take_out(void)
                 probe_returns_rest();
         }
     }
-    probe_unlock(&changing, locked);
+    probe_unlock(&rest_lock, locked);
 }
 
 /* Patching thousands of places takes milliseconds, which count as our own time, outside the
@@ -321,7 +321,7 @@ void probe_rest_forked(void)
     atomic_store(&open_windows, 0); /* the child opens them again */
     probe_text_forked();
     known_threads_forked();
-    probe_lock_free(&changing);
+    probe_lock_free(&rest_lock);
     /* A thread that is not here was writing: all is written again when probes wake. */
     if (atomic_load(&state) == DECIDING)
         atomic_store(&state, RESTING);

@@ -360,7 +360,7 @@ static void free_groups(struct probe_sites *s)
 }
 
 /* Held while the table is read, extended and published. */
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void probes_images_loaded(void)
 {
@@ -368,7 +368,7 @@ void probes_images_loaded(void)
     struct probe_sites found = {0};
     if (!code_is_patched)
         return;
-    (void)pthread_mutex_lock(&changing);
+    (void)pthread_mutex_lock(&table_lock);
     const struct probe_sites *old = atomic_load(&sites);
     bool instrumented = false, alone = is_alone();
     int rc = find_all(&found, &instrumented, &e);
@@ -390,7 +390,7 @@ void probes_images_loaded(void)
     free_groups(&found);
     free(found.rows);
     probe_refused_say();
-    (void)pthread_mutex_unlock(&changing);
+    (void)pthread_mutex_unlock(&table_lock);
     if (rc != 0)
         log_detail(LOG_ERROR, "images that were loaded later have no probes", e.text);
 }
@@ -398,7 +398,7 @@ void probes_images_loaded(void)
 void probes_forked(void)
 {
     static const pthread_mutex_t free_again = PTHREAD_MUTEX_INITIALIZER;
-    memcpy(&changing, &free_again, sizeof changing);
+    memcpy(&table_lock, &free_again, sizeof table_lock);
     memory_copies_forked();
     probe_returns_forked();
     probe_functions_forked();
@@ -439,7 +439,7 @@ void probes_images_gone(void)
 {
     if (!code_is_patched)
         return;
-    (void)pthread_mutex_lock(&changing);
+    (void)pthread_mutex_lock(&table_lock);
     memory_copies_gone();
     struct remaining r = {.all = atomic_load(&sites)};
     if (probe_images_forget())
@@ -453,5 +453,5 @@ void probes_images_gone(void)
     } else {
         free(r.left.rows);
     }
-    (void)pthread_mutex_unlock(&changing);
+    (void)pthread_mutex_unlock(&table_lock);
 }

@@ -41,7 +41,7 @@ static struct stub_area {
     size_t used;
 } areas[AREAS];
 static _Atomic unsigned area_count;
-static struct probe_lock changing;
+static struct probe_lock returns_lock;
 
 static unsigned slot_of(uintptr_t at)
 {
@@ -89,7 +89,7 @@ bool probe_return_is_copy(uintptr_t at)
 
 void probe_returns_forked(void)
 {
-    probe_lock_free(&changing);
+    probe_lock_free(&returns_lock);
 }
 
 /* Reads up to n bytes from `at`, as they were without our int3s. Returns how many could be read. */
@@ -279,7 +279,7 @@ bool probe_return_is_kept(uintptr_t at)
 
 bool probe_return_keep(uintptr_t at)
 {
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&returns_lock);
     struct return_place *p = look_up(at);
     bool is = atomic_load(&p->at) == at;
     if (is || place_count < PLACES / 2) {
@@ -292,7 +292,7 @@ bool probe_return_keep(uintptr_t at)
         atomic_store_explicit(&p->at, at, memory_order_release);
         is = true;
     }
-    probe_unlock(&changing, locked);
+    probe_unlock(&returns_lock, locked);
     return is;
 }
 
@@ -304,20 +304,20 @@ bool probe_return_ensure(uintptr_t at)
     if (is_watched(look_up(at), at, &copy) && byte_now(at) == PROBE_INT3)
         return true;
     uint64_t began = clock_ticks();
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&returns_lock);
     bool done = patch(at);
-    probe_unlock(&changing, locked);
+    probe_unlock(&returns_lock, locked);
     recorder_count_own_time(&recorder_self, began);
     return done;
 }
 
 void probe_returns_rest(void)
 {
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&returns_lock);
     for (unsigned i = 0; i < PLACES && place_count != 0; i++) {
         uintptr_t at = atomic_load(&places[i].at);
         if (at != 0 && atomic_load(&places[i].copy) != NULL && byte_now(at) == PROBE_INT3)
             (void)probe_text_write_once(at, places[i].bytes, 1);
     }
-    probe_unlock(&changing, locked);
+    probe_unlock(&returns_lock, locked);
 }

@@ -29,7 +29,7 @@
 #define FAR (1 << 30) /* bytes above a jump that leave the heap enough room */
 
 static bool ready;
-static struct probe_lock changing;
+static struct probe_lock poke_lock;
 /* Numbers of the chunks of memory that jumps lead to. */
 static uintptr_t chunks[CHUNKS];
 static unsigned chunk_count;
@@ -105,15 +105,15 @@ static bool can(const struct probe_site *s)
 
 bool probe_can_poke(const struct probe_site *first)
 {
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&poke_lock);
     bool yes = can(first);
-    probe_unlock(&changing, locked);
+    probe_unlock(&poke_lock, locked);
     return yes;
 }
 
 void probe_poke_forked(void)
 {
-    probe_lock_free(&changing);
+    probe_lock_free(&poke_lock);
 }
 
 unsigned probe_jump_bytes(const struct probe_site *s, uint8_t code[16])
@@ -228,19 +228,19 @@ static void each(const struct probe_site *rows, size_t count, bool in, int first
 
 void probe_poke_in(const struct probe_site *rows, size_t count)
 {
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&poke_lock);
     each(rows, count, true, -1, stop_all);
     each(rows, count, true, PROBE_INT3, write_tail);
     each(rows, count, true, PROBE_INT3, write_first);
-    probe_unlock(&changing, locked);
+    probe_unlock(&poke_lock, locked);
 }
 
 void probe_poke_out(const struct probe_site *rows, size_t count)
 {
-    struct probe_locked locked = probe_lock(&changing);
+    struct probe_locked locked = probe_lock(&poke_lock);
     each(rows, count, false, -1, stop_first);
     each(rows, count, false, PROBE_INT3, write_inside);
     each(rows, count, false, PROBE_INT3, write_beginnings);
     each(rows, count, false, PROBE_INT3, write_first);
-    probe_unlock(&changing, locked);
+    probe_unlock(&poke_lock, locked);
 }
