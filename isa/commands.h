@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The commands of regtrace-isa. argv[0] is the command's name; returns the exit status. */
-#ifndef ISA_COMMANDS_H
-#define ISA_COMMANDS_H
+#ifndef REGTRACE_ISA_COMMANDS_H
+#define REGTRACE_ISA_COMMANDS_H
 
 /* Finds where images must be patched. Defined in isa/plan/sites_main.c. */
 int sites_main(int argc, char **argv);

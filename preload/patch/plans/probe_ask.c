@@ -181,7 +181,7 @@ static int ask_rest(bool kept, const struct probe_question *const *questions,
         line = take_line(line, end, answers, count, &next);
     (void)munmap(out, room);
     if (rc == 0 && next != count) {
-        rt_error_set(e, "regtrace-isa has not answered all of what it was asked");
+        rt_error_set(e, "regtrace-isa left questions unanswered");
         rc = -EPROTO;
     }
     return rc;
@@ -207,7 +207,7 @@ int probe_ask(bool kept, const struct probe_question *questions, unsigned count,
     static const struct probe_question *rest[QUESTIONS_MAX];
     static struct probe_answer *to[QUESTIONS_MAX];
     if (count > QUESTIONS_MAX) {
-        rt_error_set(e, "too much is asked of regtrace-isa at once");
+        rt_error_set(e, "there are too many questions for regtrace-isa at once");
         return -E2BIG;
     }
     memset(answers, 0, count * sizeof *answers);
