@@ -136,8 +136,8 @@ void probe_fire(void *coming);
 
 /* --- a lock that handlers may take too: probe_lock.c ------------------------------------------ */
 
-/* Signals and cancellation are off while the lock is held. A thread that needs several takes them in
- * this order: table_lock (probes.c), late_lock (memory_copies_late.c), rest_lock (probe_rest.c),
+/* Signals and cancellation are off while the lock is held. Who needs several takes them in this
+ * order: table_lock (probes.c), late_lock (memory_copies_late.c), rest_lock (probe_rest.c),
  * returns_lock (probe_returns.c), that of the program's text (probe_text.c), poke_lock
  * (probe_poke.c). */
 struct probe_lock {

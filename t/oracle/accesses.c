@@ -3,12 +3,15 @@
  * prints what each instruction is about to access, from the decoder's operands and the registers.
  * It knows nothing of regtrace and shares no code with it. x86-64.
  *
- *   accesses -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
+ *   accesses [-f] -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
  *
  * The program's environment has only these variables (as after env -i, so that its stack has the
  * same place), and its addresses are not randomized. The window lasts from the first thread's
  * arrival at address FROM until a thread's arrival at TO. Outside of it the threads run without
  * steps.
+ *
+ * With -f the program has one thread, which also runs without steps outside the mapping of LOW.
+ * While it is there, the mapping is not executable, so the thread comes back by a fault.
  *
  * FILE gets a line "THREAD PC R|W|M BYTES ADDRESS" for each access by instructions from LOW to
  * below HIGH:
@@ -29,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -60,6 +64,12 @@ static int task_count, numbers;
 static pid_t process;
 static unsigned long long from, to, low, high, steps;
 static bool stepping; /* the window is open */
+static bool fast;     /* -f */
+static struct {
+    unsigned long long begin, end;
+    uint64_t syscall_at; /* a system call instruction outside */
+    bool is_barred;      /* not executable */
+} own_code;
 static struct decoded *code[CODE];
 static ZydisDecoder decoder;
 static FILE *out;
@@ -183,7 +193,8 @@ static struct task *task_of(pid_t tid)
 
 static void go_on(const struct task *t, int signo)
 {
-    (void)ptrace(stepping ? PTRACE_SINGLESTEP : PTRACE_CONT, t->tid, NULL, (void *)(long)signo);
+    (void)ptrace(stepping && !own_code.is_barred ? PTRACE_SINGLESTEP : PTRACE_CONT, t->tid, NULL,
+                 (void *)(long)signo);
 }
 
 static void set_breakpoint(pid_t tid, uint64_t at)
@@ -193,10 +204,84 @@ static void set_breakpoint(pid_t tid, uint64_t at)
                  (void *)(at != 0 ? 1ul : 0ul));
 }
 
+/* --- Code outside the program's own --- */
+
+static uint64_t find_syscall(uint64_t begin, uint64_t end)
+{
+    static uint8_t bytes[4096];
+    for (uint64_t at = begin; at < end; at += sizeof bytes) {
+        struct iovec here = {bytes, sizeof bytes}, there = {(void *)at, sizeof bytes};
+        ssize_t n = process_vm_readv(process, &here, 1, &there, 1, 0);
+        for (ssize_t i = 0; i + 1 < n; i++)
+            if (bytes[i] == 0x0f && bytes[i + 1] == 0x05)
+                return at + (uint64_t)i;
+    }
+    return 0;
+}
+
+static void find_own_code(void)
+{
+    char path[64], line[512], permissions[5];
+    unsigned long long begin, end;
+    snprintf(path, sizeof path, "/proc/%d/maps", process);
+    FILE *maps = fopen(path, "r");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+        if (sscanf(line, "%llx-%llx %4s", &begin, &end, permissions) != 3 || permissions[2] != 'x')
+            continue;
+        else if (low >= begin && low < end)
+            own_code.begin = begin, own_code.end = end;
+        else if (own_code.syscall_at == 0)
+            own_code.syscall_at = find_syscall(begin, end);
+    if (maps != NULL)
+        (void)fclose(maps);
+    if (own_code.end == 0 || own_code.syscall_at == 0)
+        die("the program's code, or a system call instruction, is not found");
+}
+
+static bool is_own_code(uint64_t at)
+{
+    return at >= own_code.begin && at < own_code.end;
+}
+
+/* Lets the stopped thread execute mprotect(). */
+static void bar_own_code(const struct task *t, bool barred)
+{
+    struct user_regs_struct was, r;
+    int status;
+    if (ptrace(PTRACE_GETREGS, t->tid, NULL, &was) != 0)
+        die("registers");
+    r = was;
+    r.rip = own_code.syscall_at;
+    r.rax = SYS_mprotect;
+    r.orig_rax = UINT64_MAX;
+    r.rdi = own_code.begin;
+    r.rsi = own_code.end - own_code.begin;
+    r.rdx = barred ? PROT_READ : PROT_READ | PROT_EXEC;
+    if (ptrace(PTRACE_SETREGS, t->tid, NULL, &r) != 0 ||
+        ptrace(PTRACE_SINGLESTEP, t->tid, NULL, NULL) != 0 ||
+        waitpid(t->tid, &status, __WALL) != t->tid || !WIFSTOPPED(status) ||
+        WSTOPSIG(status) != SIGTRAP || ptrace(PTRACE_GETREGS, t->tid, NULL, &r) != 0 ||
+        r.rax != 0 || ptrace(PTRACE_SETREGS, t->tid, NULL, &was) != 0)
+        die("mprotect in the program");
+    own_code.is_barred = barred;
+}
+
+/* Is this stop a thread's return to the program's own code? */
+static bool comes_back(const struct task *t, int signo)
+{
+    struct user_regs_struct r;
+    return own_code.is_barred && signo == SIGSEGV &&
+           ptrace(PTRACE_GETREGS, t->tid, NULL, &r) == 0 && is_own_code(r.rip);
+}
+
+/* --- Steps --- */
+
 /* Stops the other threads, so that they continue in steps. */
 static void begin_stepping(const struct task *first)
 {
     stepping = true;
+    if (fast)
+        find_own_code();
     for (int i = 0; i < task_count; i++)
         if (&tasks[i] != first && tasks[i].number >= 0) {
             tasks[i].asked = true;
@@ -221,6 +306,8 @@ static void stepped(struct task *t)
     steps++;
     if (r.rip >= low && r.rip < high)
         say_accesses(t, &r);
+    if (fast && !is_own_code(r.rip))
+        bar_own_code(t, true);
 }
 
 /* Lets a thread run. Detaches from it if it belongs to another process. */
@@ -239,6 +326,10 @@ static void on_event(int event, pid_t tid)
     if (event == PTRACE_EVENT_EXEC) {
         set_breakpoint(tid, from);
         return;
+    }
+    if (fast && stepping) {
+        errno = EINVAL;
+        die("-f is for one thread");
     }
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%lu", process, value);
@@ -269,6 +360,10 @@ static void on_stop(struct task *t, int status)
         signo = 0;
         if (stepping)
             stepped(t);
+    } else if (comes_back(t, signo)) {
+        bar_own_code(t, false);
+        stepped(t);
+        signo = 0;
     } else if (signo == SIGTRAP && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
                info.si_code > 0 && info.si_code != SI_KERNEL) {
         stepped(t);
@@ -322,8 +417,10 @@ static pid_t start(char **words)
 int main(int argc, char **argv)
 {
     int c;
-    while ((c = getopt(argc, argv, "+w:r:o:")) != -1) {
-        if (c == 'w' && sscanf(optarg, "%llx:%llx", &from, &to) != 2)
+    while ((c = getopt(argc, argv, "+fw:r:o:")) != -1) {
+        if (c == 'f')
+            fast = true;
+        else if (c == 'w' && sscanf(optarg, "%llx:%llx", &from, &to) != 2)
             die(optarg);
         else if (c == 'r' && sscanf(optarg, "%llx:%llx", &low, &high) != 2)
             die(optarg);
@@ -331,8 +428,8 @@ int main(int argc, char **argv)
             die(optarg);
     }
     if (out == NULL || optind == argc || from == 0 || high == 0) {
-        fprintf(stderr, "usage: accesses -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... "
-                        "PROGRAM [ARGUMENT]...\n");
+        fprintf(stderr, "usage: accesses [-f] -w FROM:TO -r LOW:HIGH -o FILE "
+                        "[VARIABLE=VALUE]... PROGRAM [ARGUMENT]...\n");
         return 99;
     }
     (void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);

@@ -39,6 +39,24 @@ if [ -x "$REGTRACE_BUILD/t/oracle/accesses" ]; then
     like "$(tail -1 "$T/out")" '^steps 4109$' "each repetition is a step"
     accesses s calls
     is "$(cat "$T/out")" "steps 17" "the window begins where it is to"
+
+    # libc calls the program back: with -f, which does not step through libc, the same accesses.
+    cat >"$T/sorts.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+static int below(const void *a, const void *b) { return strcmp(a, b); }
+int main(void) { char a[] = "zyxwvutsrqponmlkjihgfedcba"; qsort(a, 26, 1, below); return a[0]; }
+END
+    cc -O1 -no-pie -fno-pie -o "$T/sorts" "$T/sorts.c" || exit 99
+    sorts() { nm "$T/sorts" | awk -v n="$1" '$3 == n { print $1 }'; }
+    for how in '' -f; do
+        # shellcheck disable=SC2086
+        run 60 "$REGTRACE_BUILD/t/oracle/accesses" $how -w "$(sorts main):$(sorts _fini)" -r "$(sorts _init):$(sorts _fini)" -o "$T/out$how" "$T/sorts"
+        is "$status" 97 "a program that sorts${how:+, $how}"
+    done
+    is "$(sed '$d' "$T/out-f")" "$(sed '$d' "$T/out")" "callbacks are stepped through, libc or not"
+    ok_run "which are many" test "$(wc -l <"$T/out-f")" -gt 200
+    ok_run "and libc has more steps" test "$(tail -1 "$T/out" | cut -d' ' -f2)" -gt $((3 * $(tail -1 "$T/out-f" | cut -d' ' -f2)))
 else
     skip "the oracle of accesses" "it needs Zydis"
 fi

@@ -48,13 +48,14 @@ recorded() {
 # stepped NAME PROGRAM PLAN: steps through the same run without its window, and writes its accesses
 # to the file steps.
 stepped() {
-    local name=$1 program=$2 plan=$3 bias from to at size
+    local name=$1 program=$2 plan=$3 bias from to at size fast=(-f)
+    ! nm "$program" | grep -qE 'GOMP|kmpc|pthread_create' || fast=()
     bias=$(bias_of "$program") from=$(symbol "$program" open_window) to=$(symbol "$program" close_window)
     read -r at size < <(section "$program")
     remove_run exact
     variables "$plan" 1000001
     # shellcheck disable=SC2046
-    timeout 500 "$STEPPER" -w "$(printf '%x:%x' $((bias + from)) $((bias + to)))" -r "$(printf '%x:%x' $((bias + at)) $((bias + at + size)))" -o steps \
+    timeout 500 "$STEPPER" "${fast[@]}" -w "$(printf '%x:%x' $((bias + from)) $((bias + to)))" -r "$(printf '%x:%x' $((bias + at)) $((bias + at + size)))" -o steps \
         "${variables[@]}" "./$program" $(arguments "$name") >bare.out 2>bare.err </dev/null || diag "the single-stepper: $?, $(cat bare.err)"
 }
 # exact TITLE PROGRAM HOW EXPECTED [OPTION]...: compares the replay with the accesses in EXPECTED.

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 enum { SYSTEM_CALL = SIGTRAP | 0x80 }; /* the signal of a stop at a system call */
-enum { MOST_DEPTH = 5003 }; /* instructions of a handler */
+enum { MOST_DEPTH = 5003 };            /* instructions of a handler */
 enum { TRAP_FLAG = 0x100, SYSCALL = 0x050f, SIGRETURN = 15 };
 
 static pid_t pid;
