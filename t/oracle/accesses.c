@@ -3,7 +3,7 @@
  * prints what each instruction is about to access, from the decoder's operands and the registers.
  * It knows nothing of regtrace and shares no code with it. x86-64.
  *
- *   accesses [-f] -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
+ *   accesses [-f] [-g] -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
  *
  * The program's environment has only these variables (as after env -i, so that its stack has the
  * same place), and its addresses are not randomized. The window lasts from the first thread's
@@ -13,6 +13,8 @@
  * With -f the program has one thread, which also runs without steps outside the mapping of LOW.
  * While it is there, the mapping is not executable, so the thread comes back by a fault.
  *
+ * If TO is 0, the window lasts to the end.
+ *
  * FILE gets a line "THREAD PC R|W|M BYTES ADDRESS" for each access by instructions from LOW to
  * below HIGH:
  * - Threads are numbered in the order of their creation.
@@ -21,7 +23,11 @@
  * - Addresses are in hexadecimal.
  * - "?" as kind: vectors of addresses, and masks, whose elements the oracle does not determine.
  *
+ * With -g it gets a line "regs 0xADDRESS RAX ... R15" for each step of these instructions instead.
+ *
  * The last line is "steps N". */
+#include "t/oracle/text.h"
+
 #include <Zydis/Zydis.h>
 
 #include <errno.h>
@@ -63,8 +69,9 @@ static struct task tasks[TASKS];
 static int task_count, numbers;
 static pid_t process;
 static unsigned long long from, to, low, high, steps;
-static bool stepping; /* the window is open */
-static bool fast;     /* -f */
+static bool stepping;        /* the window is open */
+static bool fast;            /* -f */
+static bool registers_alone; /* -g */
 static struct {
     unsigned long long begin, end;
     uint64_t syscall_at; /* a system call instruction outside */
@@ -304,7 +311,9 @@ static void stepped(struct task *t)
     if (!stepping)
         return;
     steps++;
-    if (r.rip >= low && r.rip < high)
+    if (r.rip >= low && r.rip < high && registers_alone)
+        text_say_registers(out, &r);
+    else if (r.rip >= low && r.rip < high)
         say_accesses(t, &r);
     if (fast && !is_own_code(r.rip))
         bar_own_code(t, true);
@@ -417,9 +426,11 @@ static pid_t start(char **words)
 int main(int argc, char **argv)
 {
     int c;
-    while ((c = getopt(argc, argv, "+fw:r:o:")) != -1) {
+    while ((c = getopt(argc, argv, "+fgw:r:o:")) != -1) {
         if (c == 'f')
             fast = true;
+        else if (c == 'g')
+            registers_alone = true;
         else if (c == 'w' && sscanf(optarg, "%llx:%llx", &from, &to) != 2)
             die(optarg);
         else if (c == 'r' && sscanf(optarg, "%llx:%llx", &low, &high) != 2)
@@ -428,7 +439,7 @@ int main(int argc, char **argv)
             die(optarg);
     }
     if (out == NULL || optind == argc || from == 0 || high == 0) {
-        fprintf(stderr, "usage: accesses [-f] -w FROM:TO -r LOW:HIGH -o FILE "
+        fprintf(stderr, "usage: accesses [-f] [-g] -w FROM:TO -r LOW:HIGH -o FILE "
                         "[VARIABLE=VALUE]... PROGRAM [ARGUMENT]...\n");
         return 99;
     }

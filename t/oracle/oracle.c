@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Oracle of instruction counts: steps all threads by ptrace(2), without code of regtrace. x86-64.
  *
- *   oracle [-x IMAGE] [-k IMAGE]... [-p P.T:N]... [-e N] [-r FROM:TO] -o FILE PROGRAM [ARGUMENT]...
+ *   oracle [-x IMAGE] [-k IMAGE]... [-p P.T:N]... [-e N] -o FILE PROGRAM [ARGUMENT]...
  *
  * FILE gets "count P.T N" for each thread that has ended: P numbers processes, T their threads, in
  * order of creation. For each -p (-e: for multiples of N in all threads) it gets "at P.T N
- * IMAGE+0xOFFSET 0xADDRESS", the thread's place after N instructions, not randomized; for -r "regs
- * 0xADDRESS RAX RCX ..." before each counted instruction from FROM to below TO. A REP instruction,
- * a system call and mov to ss count once each; the stop at a handler's first instruction does not.
- * A forked child continues its parent's count. -x leaves out instructions in images of that base
- * name and the functions they call, until these return (by stack pointer) or jump elsewhere, but
- * not callbacks in the program and in images named by -k. It leaves out a handler there until its
- * rt_sigreturn or a jump out of its frame. With -x a thread's count begins when it first comes out
- * of such an image. */
+ * IMAGE+0xOFFSET 0xADDRESS", the thread's place after N instructions, not randomized.
+ *
+ * A REP instruction, a system call and mov to ss count once each; the stop at a handler's first
+ * instruction does not. A forked child continues its parent's count.
+ *
+ * -x leaves out instructions in images of that base name and the functions they call, until these
+ * return (by stack pointer) or jump elsewhere, but not callbacks in the program and in images named
+ * by -k. It leaves out a handler there until its rt_sigreturn or a jump out of its frame. With -x a
+ * thread's count begins when it first comes out of such an image. */
 #include "t/oracle/text.h"
 
 #include <errno.h>
@@ -67,9 +68,8 @@ static struct point points[POINTS];
 static const char *left_out[NAMES], *kept[NAMES];
 static int map_count, point_count, left_out_count, kept_count, processes;
 static pid_t maps_of;
-static int threads[TASKS];                      /* threads of each process so far */
-static uint64_t every;                          /* -e */
-static unsigned long long shown_from, shown_to; /* -r */
+static int threads[TASKS]; /* threads of each process so far */
+static uint64_t every;     /* -e */
 static FILE *out;
 
 static void die(const char *what)
@@ -258,12 +258,6 @@ static void handler_returned(struct task *t)
     }
 }
 
-static void say_registers(const struct user_regs_struct *r)
-{
-    if (r->rip >= shown_from && r->rip < shown_to)
-        text_say_registers(out, r);
-}
-
 static void stepped(struct task *t, bool instruction)
 {
     struct user_regs_struct r;
@@ -289,8 +283,6 @@ static void stepped(struct task *t, bool instruction)
     }
     t->stepping = true;
     t->after = text_after_mov_ss(t->tid, r.rip);
-    if (counts(t))
-        say_registers(&r);
     if (text_is_sigreturn(t->tid, &r))
         handler_returned(t);
 }
@@ -473,7 +465,7 @@ static void add_point(const char *text)
 int main(int argc, char **argv)
 {
     int c;
-    while ((c = getopt(argc, argv, "+x:k:p:e:r:o:")) != -1) {
+    while ((c = getopt(argc, argv, "+x:k:p:e:o:")) != -1) {
         if (c == 'x' && left_out_count < NAMES)
             left_out[left_out_count++] = optarg;
         else if (c == 'k' && kept_count < NAMES)
@@ -482,14 +474,12 @@ int main(int argc, char **argv)
             add_point(optarg);
         else if (c == 'e')
             every = strtoull(optarg, NULL, 10);
-        else if (c == 'r' && sscanf(optarg, "%llx:%llx", &shown_from, &shown_to) != 2)
-            die(optarg);
         else if (c == 'o' && (out = fopen(optarg, "w")) == NULL)
             die(optarg);
     }
     if (out == NULL || optind == argc) {
-        fprintf(stderr, "usage: oracle [-x IMAGE] [-k IMAGE] [-p P.T:N] [-e N] [-r FROM:TO] -o "
-                        "FILE PROGRAM...\n");
+        fprintf(stderr,
+                "usage: oracle [-x IMAGE] [-k IMAGE] [-p P.T:N] [-e N] -o FILE PROGRAM...\n");
         return 99;
     }
     int result = run(start(argv + optind));

@@ -9,27 +9,30 @@ needs memory
 [ "$(getconf LONG_BIT)" = 64 ] && setarch -R true 2>/dev/null || skip_all "addresses cannot be without randomization here"
 ISA=$REGTRACE_BUILD/isa/regtrace-isa
 CHECK=$REGTRACE_BUILD/t/isa/memory/skeleton
-ORACLE=$REGTRACE_BUILD/t/oracle/oracle
+STEPPER=$REGTRACE_BUILD/t/oracle/accesses
 cc -O2 -Wall -Wextra -Werror -shared -fPIC -D_GNU_SOURCE -I"$REGTRACE_SOURCE" -o copies.so "$here/copies.c" || exit 99
 
-# with ENTER COMMAND...: runs the command with the same environment each time, since the stack
-# begins after the environment.
+# variables ENTER: sets variables to the whole environment of a run. Its length is always the same,
+# since the stack begins after the environment.
+variables() { variables=(COPIES_FILE=copies COPIES_ENTER="$1" COPIES_STREAM=recorded LD_PRELOAD=./copies.so); }
+# with ENTER COMMAND...: runs the command in this environment.
 with() {
-    local enter=$1
-    shift
-    setarch -R env -i COPIES_FILE=copies COPIES_ENTER="$enter" COPIES_STREAM=recorded LD_PRELOAD=./copies.so "$@" </dev/null
+    variables "$1"
+    setarch -R env -i "${variables[@]}" "${@:2}" </dev/null
 }
 # place PROGRAM SECTION FIELD: prints a field of the section table in hexadecimal: 4 is the address,
 # 6 the size.
 place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
 # recorded NAME PROGRAM ARGUMENT...: tests a program by each plan.
 recorded() {
-    local name=$1 program=$2 bias=0 from to plan
+    local name=$1 program=$2 bias=0 from to entry plan
     shift
     ! readelf -h "$program" | grep -q 'Type:.*DYN' || bias=0x555555554000
     from=$((bias + 0x$(place "$program" .init 4))) to=$((bias + 0x$(place "$program" .text 4) + 0x$(place "$program" .text 6)))
     "$ISA" skel --copies copies "$program" >said
-    with 0 timeout 500 "$ORACLE" -r "$(printf '%x:%x' $from $to)" -o steps "$@" >/dev/null || diag "the single-stepper: $?"
+    entry=$((bias + $(readelf -h "$program" | awk '/Entry point/ { print $NF }')))
+    variables 0
+    timeout 500 "$STEPPER" -f -g -w "$(printf '%x:0' $entry)" -r "$(printf '%x:%x' $from $to)" -o steps "${variables[@]}" "$@" </dev/null >/dev/null || diag "the single-stepper: $?"
     "$@" >bare.out </dev/null
     for plan in skeleton registers addresses; do
         by_plan $plan $bias "$name, $plan" "$@"
