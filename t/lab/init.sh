@@ -25,6 +25,8 @@ ln -s /proc/self/fd/1 /dev/stdout
 ln -s /proc/self/fd/2 /dev/stderr
 ip link set lo up
 hostname lab
+# QEMU translates code anew where a process has it at another address: half of the time.
+echo 0 >/proc/sys/kernel/randomize_va_space
 # Debian's default, 3, forbids all counters. Tests of the messages for that case set it themselves.
 echo 1 >/proc/sys/kernel/perf_event_paranoid
 
