@@ -27,7 +27,7 @@ struct launch {
     int fds[3];
 };
 
-static long become(void *context)
+static long exec_program(void *context)
 {
     const struct launch *l = context;
     return apart_exec(l->fds, 3, l->helper->program, (char *const *)(uintptr_t)l->helper->arguments,
@@ -75,7 +75,7 @@ int helper_start(struct helper *h, int said)
         return (int)rc;
     int null = (int)sys_call6(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDWR | O_CLOEXEC, 0, 0, 0);
     struct launch l = {.helper = h, .fds = {pair[1], null, said >= 0 ? said : null}};
-    rc = null < 0 ? null : apart_start(become, &l);
+    rc = null < 0 ? null : apart_start(exec_program, &l);
     close_fd(null);
     close_fd(pair[1]);
     h->fd = -1;

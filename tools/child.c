@@ -50,8 +50,8 @@ void child_wait_quietly(int pid)
 
 /* In the child: restores the signal dispositions that we were started with, then executes the
  * program. If that fails, writes the reason to the pipe, which a successful exec closes. */
-static _Noreturn void become(const char *path, char *const *command, const struct sigaction *old,
-                             const sigset_t *mask, int report)
+static _Noreturn void exec_program(const char *path, char *const *command,
+                                   const struct sigaction *old, const sigset_t *mask, int report)
 {
     for (size_t i = 0; i < PASSED_COUNT; i++)
         (void)sigaction(passed[i], &old[i], NULL);
@@ -77,7 +77,7 @@ int child_run(const char *path, char *const *command)
     catch_signals(old);
     pid_t pid = fork();
     if (pid == 0)
-        become(path, command, old, &mask, ends[1]);
+        exec_program(path, command, old, &mask, ends[1]);
     child_pid = pid;
     (void)sigprocmask(SIG_SETMASK, &mask, NULL);
     (void)close(ends[1]);

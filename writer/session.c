@@ -38,12 +38,12 @@ static struct stream_header *header(const struct writer_session *s)
 static void *watch(void *context)
 {
     struct writer_session *s = context;
-    struct pollfd fds[2] = {{.fd = s->owner.pidfd, .events = POLLIN},
+    struct pollfd fds[2] = {{.fd = s->traced.pidfd, .events = POLLIN},
                             {.fd = s->control.listener, .events = POLLIN}};
-    int look_ms = s->owner.pidfd < 0 ? OWNER_LOOK_MS : BEAT_MS, found;
+    int look_ms = s->traced.pidfd < 0 ? TRACED_PROCESS_LOOK_MS : BEAT_MS, found;
     while ((found = poll(fds, 2, look_ms)) >= 0 || errno == EINTR) {
         atomic_fetch_add(&header(s)->writer_beats, 1);
-        bool gone = found <= 0 ? owner_is_gone(&s->owner) : fds[0].revents != 0;
+        bool gone = found <= 0 ? traced_process_is_gone(&s->traced) : fds[0].revents != 0;
         if (found <= 0 && !gone)
             continue;
         uint32_t go = atomic_load(&s->watcher_go);
@@ -250,7 +250,7 @@ static bool image_was_replaced(const struct writer_session *s)
 static enum ending ending_now(const struct writer_session *s)
 {
     /* Check this first: after the process has ended, its state is final. */
-    bool gone = owner_is_gone(&s->owner);
+    bool gone = traced_process_is_gone(&s->traced);
     uint32_t state = atomic_load(&header(s)->state);
     if (state == STREAM_FINISHED)
         return ENDING_FINISHED;
@@ -432,14 +432,14 @@ static void log_chain_warnings(struct writer_session *s)
 
 static int start(struct writer_session *s, int stream_fd, const char *dir, struct rt_error *e)
 {
-    *s = (struct writer_session){.owner.pidfd = -1, .dir = dir, .control.listener = -1};
+    *s = (struct writer_session){.traced.pidfd = -1, .dir = dir, .control.listener = -1};
     int rc = stream_open(&s->stream, stream_fd, e);
     if (rc == 0)
         rc = drain_init(&s->drain, &s->stream);
     if (rc != 0)
         return rc;
     struct stream_header *h = header(s);
-    owner_open(&s->owner, h->pid, h->pid_start_time);
+    traced_process_open(&s->traced, h->pid, h->pid_start_time);
     rc = stream_facts_read(&s->facts, &s->drain);
     s->drain.max_bytes = s->facts.max_bytes;
     clock_init(h->clock_source == CLOCK_SOURCE_MONOTONIC);

@@ -16,7 +16,7 @@ struct writer_session {
     struct control control;
     struct stream_facts facts;
     const char *dir;
-    struct owner owner;
+    struct traced_process traced;
     bool file_open;
     bool limit_reached;
     bool keep_stream; /* for recover */

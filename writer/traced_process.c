@@ -21,7 +21,7 @@ static bool differs(uint64_t one, uint64_t other)
 
 /* A process whose pid exists but whose /proc/PID/stat is not readable (no /proc, or hidden after
  * the exec of a set-uid program) counts as alive. */
-static bool is_gone_by_proc(const struct owner *o)
+static bool is_gone_by_proc(const struct traced_process *o)
 {
     struct process_stat found;
     if (kill((pid_t)o->pid, 0) != 0 && errno == ESRCH)
@@ -33,9 +33,9 @@ static bool is_gone_by_proc(const struct owner *o)
     return found.state == 'X' || (found.state == 'Z' && found.threads <= 1);
 }
 
-void owner_open(struct owner *o, uint32_t pid, uint64_t start_time)
+void traced_process_open(struct traced_process *o, uint32_t pid, uint64_t start_time)
 {
-    *o = (struct owner){.pid = pid, .start_time = start_time, .pidfd = -1};
+    *o = (struct traced_process){.pid = pid, .start_time = start_time, .pidfd = -1};
     int fd = (int)syscall(SYS_pidfd_open, (long)pid, 0L);
     if (fd < 0)
         return;
@@ -47,7 +47,7 @@ void owner_open(struct owner *o, uint32_t pid, uint64_t start_time)
         o->pidfd = fd;
 }
 
-bool owner_is_gone(const struct owner *o)
+bool traced_process_is_gone(const struct traced_process *o)
 {
     struct pollfd p = {.fd = o->pidfd, .events = POLLIN};
     if (o->pidfd < 0)

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /* Period of the checks if no descriptor reports the end. */
-#define OWNER_LOOK_MS 20
+#define TRACED_PROCESS_LOOK_MS 20
 
-struct owner {
+struct traced_process {
     uint32_t pid;
     uint64_t start_time; /* field 22 of /proc/PID/stat, detects a reused pid; 0: unknown */
     int pidfd;           /* readable once the process has ended; -1: no pidfd_open(2) */
@@ -17,11 +17,11 @@ struct owner {
 
 /* Opens a pidfd. The writer opens it itself, since the traced process may run under valgrind, which
  * does not know the system call. Without a pidfd (Linux before 5.3, seccomp), each call of
- * owner_is_gone() looks into /proc. */
-void owner_open(struct owner *o, uint32_t pid, uint64_t start_time);
+ * traced_process_is_gone() looks into /proc. */
+void traced_process_open(struct traced_process *o, uint32_t pid, uint64_t start_time);
 
 /* Returns true if every thread of the process has ended, or if the pid belongs to another process
  * now. A process has not ended if only its main thread has. */
-bool owner_is_gone(const struct owner *o);
+bool traced_process_is_gone(const struct traced_process *o);
 
 #endif

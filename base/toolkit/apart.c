@@ -47,7 +47,7 @@ struct result {
 };
 
 struct apart_start {
-    long (*become)(void *context);
+    long (*in_child)(void *context);
     void *context;
     unsigned char *stack; /* stack of the grandchild */
     struct result *result;
@@ -70,7 +70,7 @@ static int grandchild(void *arg)
 {
     struct apart_start *s = arg;
     (void)raw(SYS_setsid, 0, 0, 0);
-    s->result->failed = s->become(s->context);
+    s->result->failed = s->in_child(s->context);
     end_clone();
 }
 
@@ -82,14 +82,15 @@ static int between(void *arg)
     end_clone();
 }
 
-int apart_start(long (*become)(void *context), void *context)
+int apart_start(long (*in_child)(void *context), void *context)
 {
     unsigned char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED)
         return -errno;
     FORGET_FRAMES(stacks, 2 * STACK_BYTES);
-    struct apart_start s = {.become = become, .context = context, .stack = stacks + STACK_BYTES};
+    struct apart_start s = {
+        .in_child = in_child, .context = context, .stack = stacks + STACK_BYTES};
     s.result = (struct result *)(void *)stacks; /* the far end of the first stack */
     uint64_t mask = sys_block_signals();
     int child = clone(between, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, &s);

@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-/* Runs `become` in a new process, in the memory of this one and with all signals blocked, while the
- * calling thread waits. `become` may make raw system calls alone, and must not use errno. It ends
- * in apart_exec() and returns its result, or the -errno of an earlier failure. Returns the pid, or
- * -errno. */
-int apart_start(long (*become)(void *context), void *context);
+/* Runs `in_child` in a new process, in the memory of this one and with all signals blocked, while
+ * the calling thread waits. `in_child` may make raw system calls alone, and must not use errno. It
+ * ends in apart_exec() and returns its result, or the -errno of an earlier failure. Returns the
+ * pid, or -errno. */
+int apart_start(long (*in_child)(void *context), void *context);
 
-/* Call it in `become`. fds[i] becomes descriptor i of the program, for all n (at most 8). The
+/* Call it in `in_child`. fds[i] becomes descriptor i of the program, for all n (at most 8). The
  * program gets no other descriptors, and no signal is blocked in it. Returns only if it fails:
  * -errno. */
 long apart_exec(const int *fds, unsigned n, const char *program, char *const *arguments,

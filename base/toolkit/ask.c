@@ -24,7 +24,7 @@ struct asked {
     int out_fd, null_fd;
 };
 
-static long become(void *context)
+static long exec_program(void *context)
 {
     const struct asked *a = context;
     const int fds[] = {a->null_fd, a->out_fd, a->null_fd};
@@ -78,7 +78,7 @@ static int exchange(struct asked *a, char *out, size_t room, size_t *length)
         return rc;
     }
     a->out_fd = ends[1];
-    int pid = apart_start(become, a);
+    int pid = apart_start(exec_program, a);
     (void)close(a->null_fd);
     (void)close(ends[1]);
     int rc = pid < 0 ? pid : read_all(ends[0], pid, out, room, length);

@@ -37,24 +37,24 @@ static int fail_at(const struct ctl_builder *builder, size_t chain, size_t offse
 
 /* ---- Names ---- */
 
-struct named_alarm {
+struct named_chain {
     const char *name;
     size_t chain;
 };
 
 static int compare_named(const void *a, const void *b)
 {
-    const struct named_alarm *left = a, *right = b;
+    const struct named_chain *left = a, *right = b;
     int order = strcmp(left->name, right->name);
     return order != 0 ? order : left->chain < right->chain ? -1 : left->chain > right->chain;
 }
 
 static int compare_key(const void *key, const void *element)
 {
-    return strcmp(key, ((const struct named_alarm *)element)->name);
+    return strcmp(key, ((const struct named_chain *)element)->name);
 }
 
-static int unknown_waitfor(struct ctl_builder *builder, const struct named_alarm *names,
+static int unknown_waitfor(struct ctl_builder *builder, const struct named_chain *names,
                            size_t count, size_t chain, struct rt_error *err)
 {
     const struct built_chain *built = &builder->chains[chain];
@@ -85,13 +85,13 @@ static int unknown_waitfor(struct ctl_builder *builder, const struct named_alarm
                    near ? "'?" : "", legal);
 }
 
-static int resolve_names(struct ctl_builder *builder, struct named_alarm *names,
+static int resolve_names(struct ctl_builder *builder, struct named_chain *names,
                          struct rt_error *err)
 {
     size_t count = 0;
     for (size_t i = 0; i < builder->chain_count; i++) {
         if (builder->chains[i].chain.name[0] != '\0')
-            names[count++] = (struct named_alarm){builder->chains[i].chain.name, i};
+            names[count++] = (struct named_chain){builder->chains[i].chain.name, i};
     }
     qsort(names, count, sizeof *names, compare_named);
     for (size_t i = 1; i < count; i++) {
@@ -103,7 +103,7 @@ static int resolve_names(struct ctl_builder *builder, struct named_alarm *names,
     for (size_t i = 0; i < builder->chain_count; i++) {
         if (builder->chains[i].waitfor_name == NULL)
             continue;
-        const struct named_alarm *found =
+        const struct named_chain *found =
             bsearch(builder->chains[i].waitfor_name, names, count, sizeof *names, compare_key);
         if (found == NULL)
             return unknown_waitfor(builder, names, count, i, err);
@@ -211,7 +211,7 @@ static int check_capabilities(struct ctl_builder *builder,
 int check_chains(struct ctl_builder *builder, const struct ctl_capabilities *capabilities,
                  struct rt_error *err)
 {
-    struct named_alarm *names = calloc(builder->chain_count + 1, sizeof *names);
+    struct named_chain *names = calloc(builder->chain_count + 1, sizeof *names);
     if (names == NULL) {
         rt_error_set(err, "out of memory");
         return -ENOMEM;

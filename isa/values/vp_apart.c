@@ -109,7 +109,7 @@ static void make_timer(void)
     has_timer = timer_create(CLOCK_MONOTONIC, &kill_us, &timer) == 0;
 }
 
-_Noreturn static void become(struct vp_apart *v, pid_t parent)
+_Noreturn static void run_child(struct vp_apart *v, pid_t parent)
 {
     const struct rlimit none = {0, 0};
     struct vp_shared *s = v->shared;
@@ -172,7 +172,7 @@ int vp_apart(struct vp_apart *v, struct rt_error *e)
     (void)fflush(NULL);
     child = fork();
     if (child == 0)
-        become(v, us);
+        run_child(v, us);
     int rc = child < 0 ? -errno : 0;
     while (rc == 0 && waitpid(child, &status, 0) < 0)
         if (errno != EINTR)

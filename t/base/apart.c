@@ -25,7 +25,7 @@ struct wish {
     long fails;
 };
 
-static long become(void *context)
+static long exec_program(void *context)
 {
     const struct wish *w = context;
     const int fds[] = {w->in, w->out, w->in};
@@ -50,7 +50,7 @@ static void test_started(struct wish *w)
     if (extra < 0 || pipe2(ends, O_CLOEXEC) != 0)
         exit(99);
     w->out = ends[1];
-    int pid = apart_start(become, w);
+    int pid = apart_start(exec_program, w);
     ok(pid > 0, "it starts");
     close(ends[1]);
     FILE *f = fdopen(ends[0], "r");
@@ -73,13 +73,13 @@ static void test_refused(struct wish *w)
     w->out = w->in;
     sigprocmask(SIG_SETMASK, NULL, &before);
     w->fails = -EDOM;
-    is_int(apart_start(become, w), -EDOM, "what fails before it is reported");
+    is_int(apart_start(exec_program, w), -EDOM, "what fails before it is reported");
     w->fails = 0;
     w->program = "/nowhere/at/all";
-    is_int(apart_start(become, w), -ENOENT, "so is a program that cannot be executed");
+    is_int(apart_start(exec_program, w), -ENOENT, "so is a program that cannot be executed");
     w->program = "/bin/sh";
     w->out = 9999;
-    is_int(apart_start(become, w), -EBADF, "and a descriptor that there is not");
+    is_int(apart_start(exec_program, w), -EBADF, "and a descriptor that there is not");
     sigprocmask(SIG_SETMASK, NULL, &after);
     ok(memcmp(&before, &after, sizeof before) == 0, "our mask is as it was");
 }

@@ -35,7 +35,7 @@ void doctor_read_line(const char *path, char *out, size_t room)
     out[strcspn(out, "\n")] = '\0';
 }
 
-static _Noreturn void become(char *const argv[], const char *const *variables, int output)
+static _Noreturn void exec_program(char *const argv[], const char *const *variables, int output)
 {
     (void)dup2(output, STDOUT_FILENO);
     (void)dup2(output, STDERR_FILENO);
@@ -61,7 +61,7 @@ int doctor_run(char *const argv[], const char *const *variables, char *out, size
     (void)fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        become(argv, variables, ends[1]);
+        exec_program(argv, variables, ends[1]);
     (void)close(ends[1]);
     size_t used = 0;
     while (child > 0) {

@@ -92,7 +92,7 @@ static bool make_pipes(struct between *b, const struct skel_play *how)
 
 /* Runs in the child. exec closes all our descriptors except `control`. A process that does not
  * follow is not told of it, but keeps it open until it ends. */
-static _Noreturn void become(const struct command_line *c, const struct between *b, int out)
+static _Noreturn void exec_program(const struct command_line *c, const struct between *b, int out)
 {
     int in = b->answers[0] >= 0 ? b->answers[0] : open("/dev/null", O_RDONLY | O_CLOEXEC);
     out = out >= 0 ? out : b->out[1];
@@ -119,7 +119,7 @@ bool skel_player_start(struct skel_player *p, const struct skel_play *how)
     (void)fflush(stdout);
     p->pid = made ? fork() : -1;
     if (p->pid == 0)
-        become(&c, &b, how->out);
+        exec_program(&c, &b, how->out);
     if (p->pid < 0) {
         tool_error("skel", "no process can be made for %s: %s", how->recording->path,
                    strerror(errno));

@@ -22,7 +22,7 @@ static void read_line(int fd, char *line, size_t room)
     line[strcspn(line, "\n")] = '\0';
 }
 
-static _Noreturn void become(const char *program, const char *plugin, int said)
+static _Noreturn void exec_program(const char *program, const char *plugin, int said)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     (void)dup2(null, STDIN_FILENO);
@@ -44,7 +44,7 @@ static int check_plugin(const char *program, const char *plugin, struct rt_error
     (void)fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        become(program, plugin, ends[1]);
+        exec_program(program, plugin, ends[1]);
     (void)close(ends[1]);
     errno = 0;
     read_line(ends[0], line, sizeof line);

@@ -35,7 +35,7 @@ static void give_up(struct values_format *f, const char *why)
     f->pid = 0;
 }
 
-static _Noreturn void become(int in, int out, const char *program, const char *plugin)
+static _Noreturn void exec_program(int in, int out, const char *program, const char *plugin)
 {
     (void)signal(SIGPIPE, SIG_DFL);
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0)
@@ -76,7 +76,7 @@ void values_format_begin(struct values_format *f, const char *plugin)
     (void)fflush(NULL);
     f->pid = fork();
     if (f->pid == 0)
-        become(to[0], from[1], program, plugin);
+        exec_program(to[0], from[1], program, plugin);
     (void)close(to[0]);
     (void)close(from[1]);
     f->to = fdopen(to[1], "w");

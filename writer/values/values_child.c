@@ -27,7 +27,7 @@
 
 /* Runs between fork and exec, so it calls only async-signal-safe functions: this process has a
  * second thread. */
-static _Noreturn void become(int fd, const char *program, const char *plugin)
+static _Noreturn void exec_program(int fd, const char *program, const char *plugin)
 {
     static const int given[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE,
                                 SIGUSR1, SIGUSR2, SIGXFSZ, SIGTSTP};
@@ -109,7 +109,7 @@ static bool start(struct values_child *c, const char *plugin)
         return fail(c, strerror(errno));
     c->pid = fork();
     if (c->pid == 0)
-        become(pair[1], program, plugin);
+        exec_program(pair[1], program, plugin);
     (void)close(pair[1]);
     c->fd = pair[0];
     return c->pid > 0 || fail(c, "no process could be started for regtrace-vprofiler");

@@ -16,7 +16,7 @@
 
 enum { CANNOT_RUN = 127 };
 
-static _Noreturn void become(const char *const *words)
+static _Noreturn void exec_program(const char *const *words)
 {
     (void)execvp(words[0], (char *const *)words);
     (void)fprintf(stderr, "regtrace skel: %s cannot be run: %s\n", words[0], strerror(errno));
@@ -91,7 +91,7 @@ static int run_some(const char *const *const *list, size_t count, size_t jobs)
             pid = fork();
             if (pid == 0) {
                 (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-                become(list[next]);
+                exec_program(list[next]);
             }
             next++;
             running += pid > 0;
@@ -120,7 +120,7 @@ bool skel_run_all(const char *const *const *list, size_t count, size_t jobs, con
     output_hold_signals();
     pid_t pid = start(-1, said, folder);
     if (pid == 0 && count == 1)
-        become(list[0]);
+        exec_program(list[0]);
     if (pid == 0)
         _exit(run_some(list, count, jobs));
     output_note_group(pid > 0 ? pid : 0);
