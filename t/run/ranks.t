@@ -32,7 +32,9 @@ print(len(r["ranks"]), sum(x["lost"] for x in r["ranks"]), len(r["windows"]))')"
 [ "$PYTHON" != no ] || PYTHON=python3
 for mpi in openmpi mpich; do
     have_mpi $mpi || { skip "ranks under $mpi" "no $mpi"; continue; }
-    for ranks in 1 2 16; do compare $mpi $ranks stencil; done
-    compare $mpi 64 stencil 3 5 16
+    for ranks in 1 2; do compare $mpi $ranks stencil; done
+    # Ranks of MPICH wait for each other on the processor, which the others need: few iterations.
+    compare $mpi 16 stencil 3 5 16
+    compare $mpi 64 stencil 3 2 16
 done
 done_testing
