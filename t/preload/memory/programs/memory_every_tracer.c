@@ -349,18 +349,18 @@ static void go_into_handler(unsigned long depth, unsigned which)
     static unsigned uses[3];
     struct trail *t = &trails[which];
     uintptr_t end = end_of_handler();
-    int arrived = 1;
     if (uses[which]++ % OFTEN == 0) {
         for (t->length = 0; where() != end && t->length < MOST_DEPTH; note(t))
             if (!is_step(single_step()))
                 exit(1);
     } else if (depth > 1) {
         unsigned long n = depth - 1 < t->length ? depth - 1 : t->length;
+        int arrived;
         (void)run_along(t, n, end, &arrived);
-    }
-    if (!arrived) {
-        (void)fputs("a handler has not ended\n", stderr);
-        exit(1);
+        if (!arrived) {
+            (void)fputs("a handler has not ended\n", stderr);
+            exit(1);
+        }
     }
 }
 
