@@ -3,17 +3,15 @@
  * prints what each instruction is about to access, from the decoder's operands and the registers.
  * It knows nothing of regtrace and shares no code with it. x86-64.
  *
- *   accesses [-f] [-g] -w FROM:TO -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
+ *   accesses [-f] [-g] [-w FROM:TO] -r LOW:HIGH -o FILE [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
  *
  * The program's environment has only these variables (as after env -i, so that its stack has the
  * same place), and its addresses are not randomized. The window lasts from the first thread's
  * arrival at address FROM until a thread's arrival at TO. Outside of it the threads run without
- * steps.
+ * steps. Without -w it lasts from the program's entry point to its end.
  *
  * With -f the program has one thread, which also runs without steps outside the mapping of LOW.
  * While it is there, the mapping is not executable, so the thread comes back by a fault.
- *
- * If TO is 0, the window lasts to the end.
  *
  * FILE gets a line "THREAD PC R|W|M BYTES ADDRESS" for each access by instructions from LOW to
  * below HIGH:
@@ -30,6 +28,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -398,6 +397,20 @@ static int run(pid_t first)
     return result;
 }
 
+static uint64_t entry_point(pid_t pid)
+{
+    char path[64];
+    uint64_t pair[2] = {AT_NULL, 0};
+    snprintf(path, sizeof path, "/proc/%d/auxv", pid);
+    FILE *f = fopen(path, "r");
+    while (f != NULL && pair[0] != AT_ENTRY && fread(pair, sizeof pair, 1, f) == 1)
+        ;
+    if (f == NULL || pair[0] != AT_ENTRY)
+        die(path);
+    (void)fclose(f);
+    return pair[1];
+}
+
 static pid_t start(char **words)
 {
     char *variables[TASKS] = {NULL}, **program = words;
@@ -418,6 +431,8 @@ static pid_t start(char **words)
         die("ptrace");
     process = pid;
     task_of(pid)->number = 0;
+    if (from == 0)
+        from = entry_point(pid);
     set_breakpoint(pid, from);
     go_on(task_of(pid), 0);
     return pid;
@@ -438,8 +453,8 @@ int main(int argc, char **argv)
         else if (c == 'o' && (out = fopen(optarg, "w")) == NULL)
             die(optarg);
     }
-    if (out == NULL || optind == argc || from == 0 || high == 0) {
-        fprintf(stderr, "usage: accesses [-f] [-g] -w FROM:TO -r LOW:HIGH -o FILE "
+    if (out == NULL || optind == argc || high == 0) {
+        fprintf(stderr, "usage: accesses [-f] [-g] [-w FROM:TO] -r LOW:HIGH -o FILE "
                         "[VARIABLE=VALUE]... PROGRAM [ARGUMENT]...\n");
         return 99;
     }

@@ -25,14 +25,13 @@ with() {
 place() { readelf -W -S "$1" | sed 's/^ *\[ *[0-9]*\] *//' | awk -v n="$2" -v f="$3" '$1 == n { print $(f - 1) }'; }
 # recorded NAME PROGRAM ARGUMENT...: tests a program by each plan.
 recorded() {
-    local name=$1 program=$2 bias=0 from to entry plan
+    local name=$1 program=$2 bias=0 from to plan
     shift
     ! readelf -h "$program" | grep -q 'Type:.*DYN' || bias=0x555555554000
     from=$((bias + 0x$(place "$program" .init 4))) to=$((bias + 0x$(place "$program" .text 4) + 0x$(place "$program" .text 6)))
     "$ISA" skel --copies copies "$program" >said
-    entry=$((bias + $(readelf -h "$program" | awk '/Entry point/ { print $NF }')))
     variables 0
-    timeout 500 "$STEPPER" -f -g -w "$(printf '%x:0' $entry)" -r "$(printf '%x:%x' $from $to)" -o steps "${variables[@]}" "$@" </dev/null >/dev/null || diag "the single-stepper: $?"
+    timeout 500 "$STEPPER" -f -g -r "$(printf '%x:%x' $from $to)" -o steps "${variables[@]}" "$@" </dev/null >/dev/null || diag "the single-stepper: $?"
     "$@" >bare.out </dev/null
     for plan in skeleton registers addresses; do
         by_plan $plan $bias "$name, $plan" "$@"

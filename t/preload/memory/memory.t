@@ -164,9 +164,8 @@ if setarch -R true 2>/dev/null; then
     bias=0
     ! readelf -h kernels | grep -q 'Type:.*DYN' || bias=0x555555554000
     from=$((bias + 0x$(place kernels .text 4))) to=$((bias + 0x$(place kernels .text 4) + 0x$(place kernels .text 6)))
-    start=$((bias + 0x$(nm kernels | sed -n 's/ T _start$//p')))
     variables 0
-    timeout 500 "$REGTRACE_BUILD/t/oracle/accesses" -f -g -w "$(printf '%x:0' $start)" -r "$(printf '%x:%x' $from $to)" -o steps "${variables[@]}" ./kernels 4 </dev/null >bare.out || diag "the single-stepper: $?"
+    timeout 500 "$REGTRACE_BUILD/t/oracle/accesses" -f -g -r "$(printf '%x:%x' $from $to)" -o steps "${variables[@]}" ./kernels 4 </dev/null >bare.out || diag "the single-stepper: $?"
     with 1 ./kernels 4 >cloned.out
     is "$? $(cksum <cloned.out)" "0 $(cksum <bare.out)" "kernels: the same output"
     skeleton=$(echo exact/memory/*.c) recording=$(echo exact/memory/*.rec)
@@ -175,6 +174,7 @@ if setarch -R true 2>/dev/null; then
     SKELETON_KNOWN=1 "$REGTRACE_BUILD/t/isa/memory/skeleton" ./kernels "$(printf %x $((bias)))" steps functions stream trace >said || diag "$(tail -3 said)"
     "$ISA" skel --recording "$recording" all.so | grep -v '^#' >replayed
     diag "$(wc -l <trace) accesses by single steps, $(wc -l <replayed) replayed of $(stat -c %s stream) bytes"
+    start=$((bias + 0x$(nm kernels | sed -n 's/ T _start$//p')))
     awk -v low=$start 'function hex(s,  n, i) { n = 0; for (i = 1; i <= length(s); i++) n = 16 * n + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
         { a = hex($1) } a < low || a >= low + 48' trace >expected
     ok_run "kernels: the replay is what single steps say" cmp expected replayed

@@ -64,7 +64,7 @@ is "$status" 1 'shares that are off by 10 points are found out'
 
 # Compares every listed address with the addresses that a ptrace single-stepper saw.
 at() { awk -v n="$1" '$3 == n { print $1 }' symbols; }
-run 240 "$REGTRACE_BUILD/t/oracle/accesses" -f -g -w "$(at _start):0" -r "$(at seven):$(at avx512)" -o steps ./kernels -n 200 "${names[@]}"
+run 240 "$REGTRACE_BUILD/t/oracle/accesses" -f -g -r "$(at seven):$(at avx512)" -o steps ./kernels -n 200 "${names[@]}"
 is "$status" 0 'the program, single-stepped' || diag "$err"
 mapfile -t chosen < <(printf '%s\n' "${names[@]}" | grep -v avx512)
 run 60 "$PYTHON_ANY" "$here/kernels.py" stepped "$T/addr.json" code steps "${chosen[@]}"
