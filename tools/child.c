@@ -42,12 +42,6 @@ static void catch_signals(struct sigaction old[PASSED_COUNT + 1])
     (void)sigaction(SIGCHLD, &act, &old[PASSED_COUNT]);
 }
 
-void child_wait_quietly(int pid)
-{
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
-    }
-}
-
 /* In the child: restores the signal dispositions that we were started with, then executes the
  * program. If that fails, writes the reason to the pipe, which a successful exec closes. */
 static _Noreturn void exec_program(const char *path, char *const *command,

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Children of the command: the traced program, and helpers. */
+ * The traced program as a child of the command. */
 #ifndef REGTRACE_TOOLS_CHILD_H
 #define REGTRACE_TOOLS_CHILD_H
-
-/* Waits for a child of ours whose exit status does not matter. */
-void child_wait_quietly(int pid);
 
 /* Runs the command as a child and passes signals on to it. Returns its wait status, or -errno if it
  * could not start. */

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace doctor`: says what works on this machine, what does not and why, and whether a program
  * can be traced. */
+#include "tools/helper.h"
 #include "tools/installed.h"
 #include "tools/doctor/doctor.h"
 #include "tools/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define RUN_SECONDS 20
+enum { RUN_SECONDS = 20, MOST_VARIABLES = 8 };
 
 void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
 {
@@ -35,53 +34,18 @@ void doctor_read_line(const char *path, char *out, size_t room)
     out[strcspn(out, "\n")] = '\0';
 }
 
-static _Noreturn void exec_program(char *const argv[], const char *const *variables, int output)
+int doctor_run(const char *const argv[], const char *const *variables, char *out, size_t room)
 {
-    (void)dup2(output, STDOUT_FILENO);
-    (void)dup2(output, STDERR_FILENO);
-    (void)unsetenv("LD_PRELOAD");
-    for (; *variables != NULL; variables++) {
-        char name[64];
-        size_t n = strcspn(*variables, "=");
-        (void)snprintf(name, sizeof name, "%.*s", (int)(n < 63 ? n : 63), *variables);
-        if ((*variables)[n] == '=')
-            (void)setenv(name, *variables + n + 1, 1);
-    }
-    (void)alarm(RUN_SECONDS);
-    (void)execvp(argv[0], argv);
-    _exit(127);
-}
-
-int doctor_run(char *const argv[], const char *const *variables, char *out, size_t room)
-{
-    int ends[2], status = 0;
-    out[0] = '\0';
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return -errno;
-    (void)fflush(NULL);
-    pid_t child = fork();
-    if (child == 0)
-        exec_program(argv, variables, ends[1]);
-    (void)close(ends[1]);
-    size_t used = 0;
-    while (child > 0) {
-        /* Output that does not fit goes here, so that the child does not wait for us to read it. */
-        char spill[256];
-        ssize_t n = used + 1 < room ? read(ends[0], out + used, room - 1 - used)
-                                    : read(ends[0], spill, sizeof spill);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += used + 1 < room ? (size_t)n : 0;
-    }
-    out[used] = '\0';
-    (void)close(ends[0]);
-    if (child < 0)
-        return -EAGAIN;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const char *all[MOST_VARIABLES + 2] = {"LD_PRELOAD"};
+    for (size_t i = 0; i < MOST_VARIABLES && variables[i] != NULL; i++)
+        all[i + 1] = variables[i];
+    const struct helper h = {.words = argv,
+                             .variables = all,
+                             .seconds = RUN_SECONDS,
+                             .in = STDIN_FILENO,
+                             .out = HELPER_CAPTURED,
+                             .err = HELPER_CAPTURED};
+    return helper_capture(&h, out, room);
 }
 
 static const char *level_name(enum finding_level level)
@@ -99,7 +63,7 @@ static void look_loaded(const char *path, struct finding *f)
     if (installed_library(library, NULL) == 0)
         (void)snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
     const char *const variables[] = {preload, "LD_TRACE_LOADED_OBJECTS=1", NULL};
-    char *const argv[] = {(char *)(uintptr_t)path, NULL};
+    const char *const argv[] = {path, NULL};
     (void)doctor_run(argv, variables, out, sizeof out);
     bool ours = strstr(out, "libregtrace.so") != NULL;
     const char *mpi = strstr(out, "libmpich") != NULL ? "it links MPICH"

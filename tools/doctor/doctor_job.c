@@ -75,7 +75,7 @@ static int scratch_run(const struct scratch *s, const char *const more[3], char 
                                      more[1],
                                      more[2],
                                      NULL};
-    char *const argv[] = {(char *)(uintptr_t) "true", NULL};
+    const char *const argv[] = {"true", NULL};
     int status = doctor_run(argv, variables, out, room);
     out[strcspn(out, "\n")] = '\0';
     return status;
@@ -242,10 +242,10 @@ static void look_python(struct finding *f)
     static const char *const pythons[] = {"python3", "/usr/bin/python3"};
     char out[300];
     for (size_t i = 0; i < 2; i++) {
-        char *const argv[] = {(char *)(uintptr_t)pythons[i], (char *)(uintptr_t) "-c",
-                              (char *)(uintptr_t) "import h5py; print('h5py', h5py.__version__, "
-                                                  "'with HDF5', h5py.version.hdf5_version)",
-                              NULL};
+        const char *const argv[] = {pythons[i], "-c",
+                                    "import h5py; print('h5py', h5py.__version__, "
+                                    "'with HDF5', h5py.version.hdf5_version)",
+                                    NULL};
         const char *const none[] = {NULL};
         if (doctor_run(argv, none, out, sizeof out) == 0) {
             out[strcspn(out, "\n")] = '\0';

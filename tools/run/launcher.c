@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Recognizes launchers, finds the program of the ranks among their arguments, and passes our
  * environment through them. */
-#include "tools/child.h"
+#include "tools/helper.h"
 #include "tools/run/run.h"
 
 #include "base/identity.h"
@@ -22,28 +22,13 @@ static bool is_one_of(const char *name, const char *const *list)
  * shell, so the path needs no quoting. Ends the program after 10 s. */
 static void ask_version(const char *path, char out[512])
 {
-    int ends[2];
-    out[0] = '\0';
-    if (pipe(ends) != 0)
-        return;
-    pid_t child = fork();
-    if (child == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)dup2(ends[1], STDERR_FILENO);
-        (void)close(ends[0]);
-        (void)close(ends[1]);
-        (void)alarm(10);
-        (void)execl(path, path, "--version", (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    size_t used = 0;
-    for (ssize_t n = 1; child > 0 && n > 0 && used<511; used += n> 0 ? (size_t)n : 0)
-        n = read(ends[0], out + used, 511 - used);
-    out[used] = '\0';
-    (void)close(ends[0]);
-    if (child > 0)
-        child_wait_quietly(child);
+    const char *const words[] = {path, "--version", NULL};
+    const struct helper h = {.words = words,
+                             .seconds = 10,
+                             .in = STDIN_FILENO,
+                             .out = HELPER_CAPTURED,
+                             .err = HELPER_CAPTURED};
+    (void)helper_capture(&h, out, 512);
 }
 
 enum launcher_kind launcher_kind_of(const struct program *p)

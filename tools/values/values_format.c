@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Asks the plug-in how to write values: runs regtrace-vprofiler --format, which answers each
  * question by a line, and gives it up when it fails. */
-#include "tools/child.h"
+#include "tools/helper.h"
 #include "tools/installed.h"
 #include "tools/values/value_profiles.h"
 
@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 20000
@@ -30,18 +29,9 @@ static void give_up(struct values_format *f, const char *why)
     f->ahead = 0;
     if (f->pid > 0) {
         (void)kill(f->pid, SIGKILL);
-        child_wait_quietly(f->pid);
+        helper_wait(f->pid);
     }
     f->pid = 0;
-}
-
-static _Noreturn void exec_program(int in, int out, const char *program, const char *plugin)
-{
-    (void)signal(SIGPIPE, SIG_DFL);
-    if (dup2(in, 0) < 0 || dup2(out, 1) < 0)
-        _exit(126);
-    (void)execl(program, program, "--format", plugin, (char *)NULL);
-    _exit(127);
 }
 
 static bool find_program(char path[PATH_MAX])
@@ -73,10 +63,9 @@ void values_format_begin(struct values_format *f, const char *plugin)
     }
     /* A missing answer shows that the process has ended. */
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)fflush(NULL);
-    f->pid = fork();
-    if (f->pid == 0)
-        exec_program(to[0], from[1], program, plugin);
+    const char *const words[] = {program, "--format", plugin, NULL};
+    const struct helper h = {.words = words, .in = to[0], .out = from[1], .err = STDERR_FILENO};
+    f->pid = helper_start(&h);
     (void)close(to[0]);
     (void)close(from[1]);
     f->to = fdopen(to[1], "w");
