@@ -36,10 +36,10 @@ static uint32_t own_tid(void)
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_start(int bcast)
 {
     const unsigned own = counting_own_enter();
-    struct memory_interrupted before = memory_call(__builtin_frame_address(0));
+    struct memory_position before = memory_position_of_call(__builtin_frame_address(0));
     if (process.traced)
         control_edge(&recorder_self, true, bcast != 0, CALLER);
-    memory_interrupt_over(before);
+    memory_position_restore(before);
     counting_own_leave(own);
 }
 
@@ -54,32 +54,32 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_stop(int bcast)
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_fire(int event, int thread, int bcast)
 {
     const unsigned own = counting_own_enter();
-    struct memory_interrupted before = memory_call(__builtin_frame_address(0));
+    struct memory_position before = memory_position_of_call(__builtin_frame_address(0));
     bool known = event >= 0 && event < CTL_EVENT_COUNT;
     if (process.traced && known &&
         (thread == REGTRACE_THIS_THREAD || (uint32_t)thread == own_tid()))
         control_event(&recorder_self, (unsigned)event, bcast != 0, CALLER);
     else if (process.traced && known)
         requests_fire((uint32_t)thread, (enum ctl_event)event, bcast != 0, CALLER);
-    memory_interrupt_over(before);
+    memory_position_restore(before);
     counting_own_leave(own);
 }
 
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_begin(const char *name)
 {
     const unsigned own = counting_own_enter();
-    struct memory_interrupted before = memory_call(__builtin_frame_address(0));
+    struct memory_position before = memory_position_of_call(__builtin_frame_address(0));
     region_begin(name, CALLER);
-    memory_interrupt_over(before);
+    memory_position_restore(before);
     counting_own_leave(own);
 }
 
 RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_end(const char *name)
 {
     const unsigned own = counting_own_enter();
-    struct memory_interrupted before = memory_call(__builtin_frame_address(0));
+    struct memory_position before = memory_position_of_call(__builtin_frame_address(0));
     region_end(name, CALLER);
-    memory_interrupt_over(before);
+    memory_position_restore(before);
     counting_own_leave(own);
 }
 

@@ -99,9 +99,9 @@ static void abort_called(int code)
 
 static void pcontrol(int level, uint64_t second_arg, int is_fortran, void *caller, void *frame)
 {
-    struct memory_interrupted before = memory_call(frame);
+    struct memory_position before = memory_position_of_call(frame);
     trigger_pcontrol(level, second_arg, is_fortran != 0, (uintptr_t)caller);
-    memory_interrupt_over(before);
+    memory_position_restore(before);
 }
 
 /* Outside windows this does not read a counter that counts our code too, because that takes 1 us or

@@ -39,7 +39,7 @@ static void *watch(void *context)
 {
     struct writer_session *s = context;
     struct pollfd fds[2] = {{.fd = s->traced.pidfd, .events = POLLIN},
-                            {.fd = s->control.listener, .events = POLLIN}};
+                            {.fd = s->ctl.listener, .events = POLLIN}};
     int look_ms = s->traced.pidfd < 0 ? TRACED_PROCESS_LOOK_MS : BEAT_MS, found;
     while ((found = poll(fds, 2, look_ms)) >= 0 || errno == EINTR) {
         atomic_fetch_add(&header(s)->writer_beats, 1);
@@ -217,7 +217,7 @@ static int serve_once(struct writer_session *s, bool *moved, struct rt_error *e)
     if (tail)
         s->last_tail_ns = now;
     follow_rank(s);
-    control_serve(&s->control, &s->stream, s->file_open ? rankfile_committed(&s->file) : 0, files);
+    ctl_serve(&s->ctl, &s->stream, s->file_open ? rankfile_committed(&s->file) : 0, files);
     if (files)
         s->last_files_ns = now;
     atomic_store(&s->attention, 0);
@@ -360,7 +360,7 @@ static int end_session(struct writer_session *s, enum ending ending)
         rt_error_set(&e, "the file %s cannot be completed", s->claim.file);
         rc = finish_file(s, ending, &kept);
     }
-    control_close(&s->control, &s->stream);
+    ctl_close(&s->ctl, &s->stream);
     if (rc != 0) {
         fail(s, rc, e.text);
         (void)!claim_finish(&s->claim, CLAIM_FAILED, 0, &last);
@@ -432,7 +432,7 @@ static void log_chain_warnings(struct writer_session *s)
 
 static int start(struct writer_session *s, int stream_fd, const char *dir, struct rt_error *e)
 {
-    *s = (struct writer_session){.traced.pidfd = -1, .dir = dir, .control.listener = -1};
+    *s = (struct writer_session){.traced.pidfd = -1, .dir = dir, .ctl.listener = -1};
     int rc = stream_open(&s->stream, stream_fd, e);
     if (rc == 0)
         rc = drain_init(&s->drain, &s->stream);
@@ -450,7 +450,7 @@ static int start(struct writer_session *s, int stream_fd, const char *dir, struc
         rc = vacant_register(&s->claim, s->facts.job, e);
     else
         rt_error_set(e, "no memory");
-    control_open(&s->control, dir, &s->claim, h->pid, s->facts.signal_number);
+    ctl_open(&s->ctl, dir, &s->claim, h->pid, s->facts.signal_number);
     start_watcher(s);
     /* From here on recover finds the stream, whichever process is killed. The watcher beats: a
      * writer that is ready and silent is given up. */
@@ -480,7 +480,7 @@ int session_run(struct writer_session *s, int stream_fd, const char *dir)
     if (rc == 0)
         return end_session(s, ending);
     fail(s, rc, e.text);
-    control_close(&s->control, &s->stream);
+    ctl_close(&s->ctl, &s->stream);
     if (s->claim.key[0] != '\0')
         (void)!claim_finish(&s->claim, CLAIM_FAILED, 0, &last);
     give_up_stream(s);

@@ -4,7 +4,7 @@
 #define REGTRACE_WRITER_SESSION_H
 
 #include "writer/claim.h"
-#include "writer/control.h"
+#include "writer/ctl_server.h"
 #include "writer/stream_facts.h"
 #include "writer/traced_process.h"
 
@@ -13,7 +13,7 @@ struct writer_session {
     struct drain drain;
     struct rankfile file;
     struct claim claim;
-    struct control control;
+    struct ctl_server ctl;
     struct stream_facts facts;
     const char *dir;
     struct traced_process traced;

@@ -94,10 +94,10 @@ static void leave_for(void *p)
 {
     struct jumping *j = p;
     if (!recorder_self.in_toolkit)
-        memory_jumped(j->here, j->stack);
+        memory_frames_left(j->here, j->stack);
     jump_leaves_frames(j->here, j->stack);
     if (j->recorded)
-        j->target = memory_jumps_on();
+        j->target = memory_longjmp_target();
 }
 
 static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
@@ -109,7 +109,7 @@ static void __attribute__((noreturn)) jump(int which, jmp_buf env, int value)
     if (process.traced) {
         read_target(env, words);
         j.recorded = memory_is_traced && words[KEPT] != 0 && !recorder_self.in_toolkit &&
-                     memory_jump_begins(words[KEPT + 1], words, words[KEPT]);
+                     memory_longjmp_begins(words[KEPT + 1], words, words[KEPT]);
         j.stack = words[KEPT];
         run_with_room(NULL, leave_for, &j);
     }

@@ -210,7 +210,7 @@ __attribute__((visibility("hidden"))) long vfork_returns(long result);
 static uint8_t block_internal(void)
 {
     uint64_t before = 0, set;
-    int signo = signals_kept_out;
+    int signo = signals_reserved;
     if (signo == 0)
         return 0;
     set = sys_signal_bit(signo);

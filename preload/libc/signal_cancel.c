@@ -15,7 +15,7 @@
 /* The end of the thread leaves our handler here, as a siglongjmp() would. */
 static void leave(void *mask)
 {
-    memory_interrupt_over((struct memory_interrupted){.stack = 0});
+    memory_position_restore((struct memory_position){.stack = 0});
     sys_restore_signals(*(const uint64_t *)mask);
 }
 

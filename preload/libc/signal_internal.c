@@ -28,7 +28,7 @@ bool signals_is_internal(int signo, const siginfo_t *info)
     /* The counter may be gone when its overflow arrives. Nobody else makes the kernel send a
      * reserved signal. */
     if (info->si_code > 0)
-        return counting_is_overflow(info) || sampling_is_due(info) || signo == signals_kept_out;
+        return counting_is_overflow(info) || sampling_is_due(info) || signo == signals_reserved;
     int code = info->si_value.sival_int >> 16;
     const struct stream_header *h = recorder_stream.header;
     if (info->si_code == SI_TKILL)

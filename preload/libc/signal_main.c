@@ -72,7 +72,7 @@ static bool can_be_for_main(int signo)
     const uint64_t others = sys_raised_signals() | sys_signal_bit(SIGPIPE) |
                             sys_signal_bit(SIGXFSZ) | sys_signal_bit(SIGPROF) |
                             sys_signal_bit(SIGVTALRM);
-    return (others & sys_signal_bit(signo)) == 0 && signo != signals_kept_out;
+    return (others & sys_signal_bit(signo)) == 0 && signo != signals_reserved;
 }
 
 /* Is it surely a signal of the process that prefers the main thread? Of a child's end the kernel
@@ -139,8 +139,8 @@ bool signals_main_takes(int signo, int flags, const siginfo_t *info, const void 
  * signals_main_takes(). */
 void signals_main_action(int signo, struct sigaction *a)
 {
-    if (signals_kept_out != 0 && can_be_for_main(signo))
-        (void)sigaddset(&a->sa_mask, signals_kept_out);
+    if (signals_reserved != 0 && can_be_for_main(signo))
+        (void)sigaddset(&a->sa_mask, signals_reserved);
 }
 
 /* Unblocks what signals_main_action() has blocked, and nothing else: a handler that interrupts

@@ -56,7 +56,7 @@ static bool took_ours(int signo, siginfo_t *info)
 
 uint64_t signals_kept_bits(void)
 {
-    int internal = signals_kept_out;
+    int internal = signals_reserved;
     return (internal != 0 ? sys_signal_bit(internal) : 0) |
            (code_is_patched ? sys_signal_bit(SIGTRAP) : 0) |
            (memory_is_traced ? sys_signal_bit(SIGSEGV) : 0);
@@ -65,7 +65,7 @@ uint64_t signals_kept_bits(void)
 const sigset_t *signals_own_set(const sigset_t *set, sigset_t *copy, uint64_t *named)
 {
     uint64_t bits, found;
-    int internal = signals_kept_out;
+    int internal = signals_reserved;
     if (named != NULL)
         *named = 0;
     if (set == NULL)

@@ -41,7 +41,7 @@ static struct shown_action shown[SIGNALS];
 static spin_lock lock;
 static _Atomic uint32_t installed;
 
-int signals_kept_out;
+int signals_reserved;
 __thread uint64_t signals_hidden;
 static uint64_t fork_mask; /* mask of the thread that holds the lock during a fork */
 
@@ -133,8 +133,8 @@ static struct sigaction kernel_action(int signo, const struct sigaction *wanted)
     struct sigaction a = *wanted;
     bool named = always_ours(signo);
     bool function = is_function(handler_of(wanted));
-    if (signals_kept_out != 0)
-        (void)sigdelset(&a.sa_mask, signals_kept_out);
+    if (signals_reserved != 0)
+        (void)sigdelset(&a.sa_mask, signals_reserved);
     if (threads_are_stepped || code_is_patched)
         (void)sigdelset(&a.sa_mask, SIGTRAP); /* a blocked trap would kill the program */
     if (memory_is_traced)
@@ -287,7 +287,7 @@ static bool handle(int signo, siginfo_t *info, void *context)
             signals_withhold(signo, info);
         return false;
     }
-    if (signo == signals_kept_out) {
+    if (signo == signals_reserved) {
         signals_foreign(signo, info, context);
         errno = keep;
         return false;
@@ -328,7 +328,7 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
         return;
     struct waits_arrival came = waits_arrive(info, context, seen);
     signals_fault_unmask(signo, context);
-    struct memory_interrupted before = memory_interrupt_by(context);
+    struct memory_position before = memory_position_of_handler(context);
     struct pmu_inside inside = counting_handler_begin(context);
     came.handed_on = signals_main_takes(signo, shown[signo].flags, info, context);
     if (!came.handed_on)
@@ -336,7 +336,7 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
     bool programs = !came.handed_on && handle(signo, info, context);
     waits_continue(context, came, programs);
     counting_handler_end(context, inside);
-    memory_interrupt_over(before);
+    memory_position_restore(before);
     waits_leave(context, came);
 }
 
@@ -347,14 +347,14 @@ void signals_arrived(int signo, siginfo_t *info, void *context, struct signals_s
  * and the program may then block ours too. */
 void signals_give_up_internal(int signo)
 {
-    if (signo != signals_kept_out)
+    if (signo != signals_reserved)
         return;
     uint64_t mask = lock_take();
-    if (signo == signals_kept_out) {
+    if (signo == signals_reserved) {
         int other = signals_choose_internal(signo);
         struct sigaction plain;
         memset(&plain, 0, sizeof plain);
-        signals_kept_out = other;
+        signals_reserved = other;
         if (other != 0)
             process.internal_signal = other;
         else if (recorder_stream.header != NULL)
@@ -373,11 +373,11 @@ int signals_install(void)
     interpose_resolve_all();
     waits_prepare();
     uint64_t mask = lock_take();
-    signals_kept_out = process.internal_signal = signals_choose_internal(0);
+    signals_reserved = process.internal_signal = signals_choose_internal(0);
     for (int n = 1; n < SIGNALS; n++) {
         struct sigaction a, ignored;
         if (n == SIGKILL || n == SIGSTOP || n == NATIVE_FIRST_RESERVED ||
-            n == NATIVE_FIRST_RESERVED + 1 || n == signals_kept_out ||
+            n == NATIVE_FIRST_RESERVED + 1 || n == signals_reserved ||
             NEXT(sigaction)(n, NULL, &a) != 0)
             continue;
         /* Earlier constructors may have set handlers, and a shell may have made us ignore
@@ -387,7 +387,7 @@ int signals_install(void)
     }
     atomic_store(&installed, 1);
     lock_give(mask);
-    if (signals_kept_out != 0)
+    if (signals_reserved != 0)
         signals_adopt_mask();
     threads_prepare();
     processes_prepare();

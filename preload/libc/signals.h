@@ -124,7 +124,7 @@ void signals_after_fork(void);
 
 /* The internal signal while we keep the program from it. 0 if there is none, or if it must be
  * shared. */
-extern int signals_kept_out;
+extern int signals_reserved;
 
 /* If signo is the internal signal: the program itself uses it, so we take another one. */
 void signals_give_up_internal(int signo);

@@ -32,7 +32,7 @@ bool memory_is_traced;
 
 static uintptr_t stack_now(void)
 {
-    uintptr_t stack = memory_where.stack;
+    uintptr_t stack = memory_position.stack;
     return stack != 0 ? stack : (uintptr_t)__builtin_frame_address(0);
 }
 
@@ -153,15 +153,15 @@ static void end(enum memory_end how, uint64_t at)
     copy_slots[COPY_ENTER] = 0;
     close_segment(memory_self->level, how, at);
     memory_leave_frames(stack_now(), frames_end());
-    if (memory_where.context != NULL)
-        leave(memory_where.context);
+    if (memory_position.context != NULL)
+        leave(memory_position.context);
 }
 
 /* Ends all open segments with their window: that of the current level, and those that handlers have
  * interrupted. */
 static void end_all(void)
 {
-    bool within = memory_copies_have(memory_where.at);
+    bool within = memory_copies_have(memory_position.at);
     struct memory_unwound past = memory_self->unwound;
     struct memory_handler *h = memory_self->handlers;
     for (unsigned n = memory_self->level;; n--) {
@@ -204,7 +204,7 @@ void memory_opened(struct recorder_thread *t, struct preload_thread *pt)
     memory_self->wanted = true;
     begin(t);
     if (is_open())
-        memory_enter_late(&memory_where);
+        memory_enter_late(&memory_position);
 }
 
 void memory_begin_late(void *context)
@@ -212,11 +212,11 @@ void memory_begin_late(void *context)
     if (is_open() || !memory_self->wanted || !process.traced)
         return;
     uint64_t mask = sys_block_signals();
-    struct memory_interrupted before = memory_interrupt_by(context);
+    struct memory_position before = memory_position_of_handler(context);
     begin(&recorder_self);
     if (is_open())
-        memory_enter_late(&memory_where);
-    memory_interrupt_over(before);
+        memory_enter_late(&memory_position);
+    memory_position_restore(before);
     sys_restore_signals(mask);
 }
 
@@ -307,7 +307,7 @@ static void leave_stack(uintptr_t from, uintptr_t to)
         copy_slots[COPY_ENTER] = enter;
 }
 
-void memory_jumped(uintptr_t from, uintptr_t to)
+void memory_frames_left(uintptr_t from, uintptr_t to)
 {
     if (!memory_self->wanted && memory_self->handlers == NULL)
         return;
@@ -317,7 +317,7 @@ void memory_jumped(uintptr_t from, uintptr_t to)
 }
 
 /* Recording continues where the jump leads. */
-uintptr_t memory_jumps_on(void)
+uintptr_t memory_longjmp_target(void)
 {
     if (!memory_self->wanted)
         return memory_flight_lands();
@@ -336,7 +336,7 @@ uintptr_t memory_jumps_on(void)
     if (!open)
         begin(&recorder_self);
     if (!open && is_open())
-        memory_enter_late(&memory_where);
+        memory_enter_late(&memory_position);
     sys_restore_signals(mask);
     return memory_flight_lands();
 }
@@ -363,7 +363,7 @@ static void go_on(void *unused)
     if (!open)
         begin(&recorder_self);
     if (is_open() && (!open || memory_self->flight.opened))
-        memory_enter_late(&memory_where);
+        memory_enter_late(&memory_position);
     memory_self->unwound.at = 0;
 }
 
@@ -372,11 +372,11 @@ void memory_lands(const uintptr_t kept[6], uintptr_t stack)
 {
     uint64_t mask = sys_block_signals();
     memory_flight_at(kept, stack);
-    memory_where = (struct memory_interrupted){.stack = stack};
+    memory_position = (struct memory_position){.stack = stack};
     leave_stack((uintptr_t)__builtin_frame_address(0), stack);
     if (memory_self->wanted || memory_self->handlers != NULL)
         run_with_room(NULL, go_on, NULL);
-    memory_where = (struct memory_interrupted){.stack = 0};
+    memory_position = (struct memory_position){.stack = 0};
     sys_restore_signals(mask);
 }
 
@@ -399,7 +399,7 @@ void memory_caught(uintptr_t back, uintptr_t from, uintptr_t to)
 void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
 {
     uint64_t mask = sys_block_signals();
-    struct memory_interrupted before = memory_interrupt((uintptr_t)stack, 0);
+    struct memory_position before = memory_position_set((uintptr_t)stack, 0);
     if (!memory_copies_have(
             copy_slots[COPY_TARGET])) { /* else a window opened here and led the jump to a copy */
         if (is_open())
@@ -408,7 +408,7 @@ void memory_lost(uintptr_t *stack, const uintptr_t kept[6])
         if (is_open())
             memory_enter_jump(stack, kept);
     }
-    memory_interrupt_over(before);
+    memory_position_restore(before);
     sys_restore_signals(mask);
 }
 
@@ -429,7 +429,7 @@ struct memory_handler *memory_handler_begins(uintptr_t frame, siginfo_t *info, v
     }
     h->frame = frame;
     h->signal = (uint32_t)info->si_signo;
-    h->was = memory_interrupt(0, 0);
+    h->was = memory_position_set(0, 0);
     if (h->shown != h->at) {
         uc->uc_mcontext.gregs[REG_RIP] = (greg_t)h->shown;
         if (info->si_code > 0 && (uintptr_t)info->si_addr == h->at)
@@ -456,7 +456,7 @@ void memory_handler_ends(struct memory_handler *h, void *context)
     uint64_t mask = sys_block_signals();
     copy_slots[COPY_ENTER] = 0;
     memory_self->handlers = h->outer;
-    memory_interrupt_over(h->was);
+    memory_position_restore(h->was);
     end_in_handler(h, MEMORY_CLOSED);
     memory_self->unwound = h->unwound;
     memory_self->flight = h->flight;

@@ -23,23 +23,24 @@ void memory_vfork(bool begins);
 /* Call it in the child of fork. */
 void memory_forked(void);
 
-/* Where the program was interrupted, from the contexts of our signal handlers. Windows that open
- * and close in the meantime use it. */
-struct memory_interrupted {
+/* Where the program has left its own code for ours. Windows that open and close meanwhile use it.
+ * Each function that sets it returns the position before, for memory_position_restore(). */
+struct memory_position {
     uintptr_t stack, at; /* 0: unknown; the calling function's frame is used */
     /* The program has just entered a function: its return address is on top of the stack. */
     bool entered;
     void *context; /* context with which the thread continues; NULL: unknown */
 };
-struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at);
-struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at);
+struct memory_position memory_position_set(uintptr_t stack, uintptr_t at);
+struct memory_position memory_position_at_entry(uintptr_t stack, uintptr_t at);
 /* The program has called a function of this library that keeps the frame pointer; `frame` is the
  * function's frame. */
-struct memory_interrupted memory_call(void *frame);
-struct memory_interrupted memory_interrupt_by(void *context);
+struct memory_position memory_position_of_call(void *frame);
+/* A signal handler of ours has this context. */
+struct memory_position memory_position_of_handler(void *context);
 /* The thread is about to continue with this context, and is in no signal handler. */
-struct memory_interrupted memory_stand(void *context);
-void memory_interrupt_over(struct memory_interrupted before);
+struct memory_position memory_position_of_context(void *context);
+void memory_position_restore(struct memory_position before);
 bool memory_stack_is_known(void);
 
 /* Records that the selected code from `at` on has no copy, so that its accesses are missing. The
@@ -97,7 +98,7 @@ struct memory_handler {
     uint32_t signal;
     uint64_t outer_at;
     struct memory_flight flight;
-    struct memory_interrupted was;
+    struct memory_position was;
 };
 /* Returns a record in the thread's state, not on its stack, which may be small; NULL: nothing to
  * restore. `frame` is the frame of the caller, which passes the record to memory_handler_ends(). */
@@ -110,15 +111,15 @@ void memory_handler_ends(struct memory_handler *h, void *context);
 bool memory_delays(int signo, int flags, siginfo_t *info, void *context);
 
 /* The thread leaves all frames between these stack pointers for good. */
-void memory_jumped(uintptr_t from, uintptr_t to);
-/* A longjmp calls memory_jump_begins() before memory_jumped(), and memory_jumps_on() after it. `at`
- * is the target of the jump, after a call of setjmp; `kept` are the registers that functions
- * preserve (rbx, rbp, r12 to r15) and `stack` is the stack pointer there. Windows may open and
- * close between the two calls. memory_jump_begins() returns false if there is no memory to redirect
- * the jump. memory_jumps_on() returns the address to which the jump must go instead, or 0: to its
- * own target. */
-bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
-uintptr_t memory_jumps_on(void);
+void memory_frames_left(uintptr_t from, uintptr_t to);
+/* A longjmp calls memory_longjmp_begins() before memory_frames_left(), and memory_longjmp_target()
+ * after it. `at` is the target of the jump, after a call of setjmp; `kept` are the registers that
+ * functions preserve (rbx, rbp, r12 to r15) and `stack` is the stack pointer there. Windows may
+ * open and close between the two calls. memory_longjmp_begins() returns false if there is no memory
+ * to redirect the jump. memory_longjmp_target() returns the address to which the jump must go
+ * instead, or 0: to its own target. */
+bool memory_longjmp_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack);
+uintptr_t memory_longjmp_target(void);
 /* An unwinder is about to continue at the landing pad `pad`. Returns the address to continue at
  * instead. */
 uintptr_t memory_throw(uintptr_t pad);

@@ -52,7 +52,7 @@ static bool can_wait(int signo, int flags, const siginfo_t *info)
 
 bool memory_delays(int signo, int flags, siginfo_t *info, void *context)
 {
-    ucontext_t *uc = memory_where.context; /* the program's; `context` may be of our handler */
+    ucontext_t *uc = memory_position.context; /* the program's; `context` may be of our handler */
     if (!memory_is_traced || uc == NULL || !can_wait(signo, flags, info) ||
         !memory_thread_ready() || !is_amid(uc))
         return false;

@@ -155,15 +155,15 @@ static uintptr_t place_of(const void *context)
 
 bool memory_has_left_made(void)
 {
-    ucontext_t *uc = memory_where.context;
-    if (!memory_is_made(memory_where.at))
+    ucontext_t *uc = memory_position.context;
+    if (!memory_is_made(memory_position.at))
         return true;
     if (uc == NULL)
-        return !memory_copies_have(memory_where.at);
+        return !memory_copies_have(memory_position.at);
     memory_leave_made(uc);
-    memory_where.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-    if (!stepping_out && memory_where.at == memory_self->repeats)
-        memory_where.at = place_of(uc);
+    memory_position.at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+    if (!stepping_out && memory_position.at == memory_self->repeats)
+        memory_position.at = place_of(uc);
     return !stepping_out;
 }
 
@@ -237,7 +237,7 @@ void memory_leave_slots(struct memory_flight *flight, uint64_t *target)
     leave_flight(flight);
 }
 
-bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+bool memory_longjmp_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
 {
     if (!memory_thread_ready())
         return false;
@@ -339,7 +339,7 @@ static void enter_target(struct memory_flight *to)
     redirect_callers(&w);
 }
 
-void memory_enter_late(const struct memory_interrupted *i)
+void memory_enter_late(const struct memory_position *i)
 {
     struct unwind w;
     if (memory_self->flight.under_way != 0 || i->at == (uintptr_t)memory_landing_jump) {
@@ -370,7 +370,7 @@ void memory_misses(uintptr_t at)
     uint64_t mask = sys_block_signals();
     memory_missing(at);
     if (copy_slots[COPY_ENTER] != 0)
-        memory_enter_late(&memory_where);
+        memory_enter_late(&memory_position);
     sys_restore_signals(mask);
 }
 
@@ -378,10 +378,10 @@ void memory_enter_again(void *context)
 {
     ucontext_t *uc = context;
     uint64_t mask = sys_block_signals();
-    struct memory_interrupted before = memory_stand(uc);
-    if (copy_slots[COPY_ENTER] != 0 && process.traced && !memory_is_made(memory_where.at))
-        memory_enter_late(&memory_where);
-    memory_interrupt_over(before);
+    struct memory_position before = memory_position_of_context(uc);
+    if (copy_slots[COPY_ENTER] != 0 && process.traced && !memory_is_made(memory_position.at))
+        memory_enter_late(&memory_position);
+    memory_position_restore(before);
     sys_restore_signals(mask);
 }
 

@@ -84,7 +84,7 @@ void memory_delayed_step(void *context);
 void memory_delayed_come(void *context);
 
 /* Where the program is now, whatever code of ours runs in the meantime. */
-extern __thread struct memory_interrupted memory_where
+extern __thread struct memory_position memory_position
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 /* Makes the thread leave the copy in which the last window left it, and code that leads to a copy
  * or into a function. Returns true if the thread is out of both. Otherwise the thread gets out
@@ -105,7 +105,7 @@ void memory_begin_late(void *context);
 void memory_enter_again(void *context);
 /* Makes the thread continue at a mid-function entry: of the code that it is in, or of the first
  * caller that has one, or of the target of a jump on its way. */
-void memory_enter_late(const struct memory_interrupted *i);
+void memory_enter_late(const struct memory_position *i);
 /* Returns the address of our code where the thread's last jump lands, outside instrumented
  * copies. */
 uintptr_t memory_flight_lands(void);

@@ -13,28 +13,28 @@ void memory_thread_ends(struct recorder_thread *t, struct preload_thread *pt)
     (void)pt;
 }
 
-struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
+struct memory_position memory_position_set(uintptr_t stack, uintptr_t at)
 {
     (void)stack;
     (void)at;
-    return (struct memory_interrupted){0};
+    return (struct memory_position){0};
 }
 
-struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
+struct memory_position memory_position_at_entry(uintptr_t stack, uintptr_t at)
 {
-    return memory_interrupt(stack, at);
+    return memory_position_set(stack, at);
 }
 
-struct memory_interrupted memory_call(void *frame)
+struct memory_position memory_position_of_call(void *frame)
 {
     (void)frame;
-    return (struct memory_interrupted){0};
+    return (struct memory_position){0};
 }
 
-struct memory_interrupted memory_interrupt_by(void *context)
+struct memory_position memory_position_of_handler(void *context)
 {
     (void)context;
-    return (struct memory_interrupted){0};
+    return (struct memory_position){0};
 }
 
 bool memory_stack_is_known(void)
@@ -42,7 +42,7 @@ bool memory_stack_is_known(void)
     return true;
 }
 
-void memory_interrupt_over(struct memory_interrupted before)
+void memory_position_restore(struct memory_position before)
 {
     (void)before;
 }
@@ -100,7 +100,7 @@ void memory_vfork(bool begins)
     (void)begins;
 }
 
-void memory_jumped(uintptr_t from, uintptr_t to)
+void memory_frames_left(uintptr_t from, uintptr_t to)
 {
     (void)from;
     (void)to;
@@ -118,7 +118,7 @@ uintptr_t memory_throw(uintptr_t pad)
     return pad;
 }
 
-bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
+bool memory_longjmp_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
 {
     (void)at;
     (void)kept;
@@ -126,7 +126,7 @@ bool memory_jump_begins(uintptr_t at, const uintptr_t kept[6], uintptr_t stack)
     return false;
 }
 
-uintptr_t memory_jumps_on(void)
+uintptr_t memory_longjmp_target(void)
 {
     return 0;
 }

@@ -188,13 +188,13 @@ void probes_hand_on(int signo, siginfo_t *info, void *context)
         signals_hand_on(signo, info, context);
 }
 
-static struct memory_interrupted come(const struct probe_coming *c, ucontext_t *uc)
+static struct memory_position come(const struct probe_coming *c, ucontext_t *uc)
 {
     greg_t *r = uc->uc_mcontext.gregs;
     if (probe_is_entry(c))
-        return memory_enter(c->stack, (uintptr_t)r[REG_RIP]);
+        return memory_position_at_entry(c->stack, (uintptr_t)r[REG_RIP]);
     r[REG_RIP] = (greg_t)(c->place.at - c->place.after);
-    return memory_stand(uc);
+    return memory_position_of_context(uc);
 }
 
 void probes_come(void *context)
@@ -213,9 +213,9 @@ void probes_come(void *context)
         !find_place(&c, at))
         return;
     unsigned own = counting_own_begin_if(true);
-    struct memory_interrupted before = come(&c, uc);
+    struct memory_position before = come(&c, uc);
     run_with_room(context, probe_fire, &c);
-    memory_interrupt_over(before);
+    memory_position_restore(before);
     counting_own_end(own);
     r[REG_RIP] = (greg_t)at;
 }

@@ -115,12 +115,12 @@ RT_COLD static void run_elsewhere(void (*function)(void *), void *argument)
     } else {
         /* Code that looks for the program's frames must begin at this frame. */
         bool known = !memory_is_traced || memory_stack_is_known();
-        struct memory_interrupted before = {0};
+        struct memory_position before = {0};
         if (!known)
-            before = memory_interrupt((uintptr_t)__builtin_frame_address(0), 0);
+            before = memory_position_set((uintptr_t)__builtin_frame_address(0), 0);
         own_stack_call(s->at + OWN_STACK_BYTES, function, argument);
         if (!known)
-            memory_interrupt_over(before);
+            memory_position_restore(before);
         own_stack_give(s);
     }
     sys_restore_signals(mask);

@@ -83,14 +83,14 @@ static void go_on_elsewhere(struct elsewhere *e, char *from, char *to, size_t by
 {
     ucontext_t *uc = (ucontext_t *)(to + ((char *)e->uc - from));
     uintptr_t *frame = (uintptr_t *)(void *)to + 1; /* the saved %rbx is below it */
-    void *kept = memory_where.context;
+    void *kept = memory_position.context;
     if (kept == e->uc)
-        memory_where.context = uc;
+        memory_position.context = uc;
     move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, false);
     wait_go_on(uc, &e->broken, e->came);
     (void)sys_block_signals();
     move_frame_pointers(frame, (uintptr_t)from, (uintptr_t)to, bytes, true);
-    memory_where.context = kept;
+    memory_position.context = kept;
     memcpy(from, to, bytes);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Asks the writers of a running program: the client side of the protocol in writer/control.h.
+ * Asks the writers of a running program: the client side of the protocol in writer/ctl_server.h.
  *
  * DIR/ctl/NAME.path has three lines: the host and the socket of a writer, and the number of ranks,
  * -1 if it is not known (older writers wrote two). Requests to writers on other nodes

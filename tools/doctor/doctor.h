@@ -29,9 +29,9 @@ extern const struct examination examinations_machine[], examinations_job[];
 void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Runs a command (argv[0] looked up in PATH) with up to 8 `variables` ("NAME=value",
- * NULL-terminated) added and LD_PRELOAD removed, for at most 20 s. Writes its stdout and stderr together to `out`, cut to the room. Returns
- * the exit code, 128 + signal, or -errno. */
+/* Runs a command (argv[0] looked up in PATH) for at most 20 s, with up to 8 `variables`
+ * ("NAME=value", NULL-terminated) added and LD_PRELOAD removed. Writes its stdout and stderr
+ * together to `out`, cut to the room. Returns the exit code, 128 + signal, or -errno. */
 int doctor_run(const char *const argv[], const char *const *variables, char *out, size_t room);
 
 /* Reads the first line of a small file; "" if it cannot be read. */

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A socket whose path was too long is in /tmp (writer/control.c). Removes it only if this .path
+/* A socket whose path was too long is in /tmp (writer/ctl_server.c). Removes it only if this .path
  * file names it, and if it is this user's. */
 static void remove_far_socket(const char *path_file, uint32_t pid)
 {

@@ -418,10 +418,10 @@ void probe_jumped(struct registers *r, const struct own_stack_move *m)
     c.stack = (uintptr_t)(r + 1) + 128 + ((c.place.flags & ISA_SITE_CALL) != 0 ? 8 : 0);
     unsigned own = counting_own_begin_if(true);
     c.may_trap = ((m->taken != NULL ? m->mask : mask) & sys_signal_bit(SIGTRAP)) == 0;
-    struct memory_interrupted before =
-        probe_is_entry(&c) ? memory_enter(c.stack, at) : memory_interrupt(c.stack, at);
+    struct memory_position before = probe_is_entry(&c) ? memory_position_at_entry(c.stack, at)
+                                                       : memory_position_set(c.stack, at);
     probe_fire(&c); /* the stub has moved to a stack with room */
-    memory_interrupt_over(before);
+    memory_position_restore(before);
     counting_own_end(own);
     probe_opens.inside = false;
     sys_restore_signals(mask);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Keeps track of where the program was interrupted, for memory.h. */
+ * Keeps track of where the program has left its own code, for memory.h. */
 #include "preload/libc/interpose.h"
 #include "preload/memory/memory_frames.h"
 
@@ -19,35 +19,35 @@
 #define FRAMES 64u /* frames of one handler */
 #define MOV 7u     /* bytes of the restorer before its system call */
 
-__thread struct memory_interrupted memory_where;
+__thread struct memory_position memory_position;
 
-struct memory_interrupted memory_interrupt(uintptr_t stack, uintptr_t at)
+struct memory_position memory_position_set(uintptr_t stack, uintptr_t at)
 {
-    struct memory_interrupted before = memory_where;
-    memory_where = (struct memory_interrupted){.stack = stack, .at = at};
+    struct memory_position before = memory_position;
+    memory_position = (struct memory_position){.stack = stack, .at = at};
     return before;
 }
 
-struct memory_interrupted memory_enter(uintptr_t stack, uintptr_t at)
+struct memory_position memory_position_at_entry(uintptr_t stack, uintptr_t at)
 {
-    struct memory_interrupted before = memory_interrupt(stack, at);
-    memory_where.entered = true;
+    struct memory_position before = memory_position_set(stack, at);
+    memory_position.entered = true;
     return before;
 }
 
-struct memory_interrupted memory_stand(void *context)
+struct memory_position memory_position_of_context(void *context)
 {
     const ucontext_t *uc = context;
-    struct memory_interrupted before = memory_interrupt((uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+    struct memory_position before = memory_position_set((uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
                                                         (uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
-    memory_where.context = context;
+    memory_position.context = context;
     return before;
 }
 
 /* The frame holds the caller's frame pointer, then the return address. */
-struct memory_interrupted memory_call(void *frame)
+struct memory_position memory_position_of_call(void *frame)
 {
-    return memory_enter((uintptr_t)frame + 8, 0);
+    return memory_position_at_entry((uintptr_t)frame + 8, 0);
 }
 
 /* All code of this library has the same table for unwinders. */
@@ -104,18 +104,18 @@ static ucontext_t *outermost(ucontext_t *uc)
     return s.uc;
 }
 
-/* A siglongjmp out of a handler restores nothing. That does no harm: memory_where is empty while
+/* A siglongjmp out of a handler restores nothing. That does no harm: memory_position is empty while
  * the program's own handlers run. A child of vfork has its parent's. */
-struct memory_interrupted memory_interrupt_by(void *context)
+struct memory_position memory_position_of_handler(void *context)
 {
-    struct memory_interrupted before = memory_where;
+    struct memory_position before = memory_position;
     if (!memory_is_traced || processes_vfork_depth != 0)
         return before;
     ucontext_t *uc = before.context != NULL ? before.context : context;
-    memory_where.context = uc; /* a signal that interrupts us begins here */
+    memory_position.context = uc; /* a signal that interrupts us begins here */
     atomic_signal_fence(memory_order_seq_cst);
     uc = outermost(uc);
-    memory_where = (struct memory_interrupted){.stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+    memory_position = (struct memory_position){.stack = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
                                                .at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP],
                                                .context = uc};
     return before;
@@ -123,12 +123,12 @@ struct memory_interrupted memory_interrupt_by(void *context)
 
 bool memory_stack_is_known(void)
 {
-    return memory_where.stack != 0;
+    return memory_position.stack != 0;
 }
 
-void memory_interrupt_over(struct memory_interrupted before)
+void memory_position_restore(struct memory_position before)
 {
-    memory_where = before;
+    memory_position = before;
 }
 
 #endif

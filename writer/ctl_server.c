@@ -2,7 +2,7 @@
  * Serves `regtrace ctl`: turns requests into stream requests and signals, and answers them when the
  * process has done them. */
 #define _GNU_SOURCE 1
-#include "writer/control.h"
+#include "writer/ctl_server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static int listen_at(const char *path)
     mode_t old = umask(0177);
     int bad = bind(fd, (struct sockaddr *)&address, sizeof address);
     (void)umask(old);
-    if (bad != 0 || listen(fd, CONTROL_CLIENTS) != 0) {
+    if (bad != 0 || listen(fd, CTL_CLIENTS) != 0) {
         (void)close(fd);
         return -1;
     }
@@ -54,13 +54,13 @@ static void write_file(const char *base, const char *suffix, const char *text)
         (void)unlink(temporary);
 }
 
-void control_open(struct control *c, const char *dir, const struct claim *claim, uint32_t pid,
-                  int signal_number)
+void ctl_open(struct ctl_server *c, const char *dir, const struct claim *claim, uint32_t pid,
+              int signal_number)
 {
     struct sockaddr_un address;
     char text[PATH_MAX + 120];
     int32_t rank = claim->rank;
-    *c = (struct control){.listener = -1, .signal_number = signal_number, .pid = pid};
+    *c = (struct ctl_server){.listener = -1, .signal_number = signal_number, .pid = pid};
     (void)snprintf(text, sizeof text, "%s/ctl", dir);
     if (mkdir(text, 0700) != 0 && errno != EEXIST)
         return;
@@ -88,9 +88,9 @@ static void remove_file(const char *base, const char *suffix)
     (void)unlink(path);
 }
 
-static void leave_folder(struct control *c)
+static void leave_folder(struct ctl_server *c)
 {
-    for (int i = 0; i < CONTROL_CLIENTS; i++)
+    for (int i = 0; i < CTL_CLIENTS; i++)
         if (c->clients[i].used)
             (void)close(c->clients[i].fd);
     if (c->listener >= 0) {
@@ -107,7 +107,7 @@ static void leave_folder(struct control *c)
     *slash = '/';
 }
 
-static void answer(struct control *c, const struct control_request *r, const char *text)
+static void answer(struct ctl_server *c, const struct ctl_request *r, const char *text)
 {
     char suffix[40] = ".answer";
     if (r->fd >= 0) {
@@ -120,17 +120,17 @@ static void answer(struct control *c, const struct control_request *r, const cha
     write_file(c->base, suffix, text);
 }
 
-static void answer_error(struct control *c, const struct control_request *r, const char *why)
+static void answer_error(struct ctl_server *c, const struct ctl_request *r, const char *why)
 {
-    char text[CONTROL_ANSWER];
+    char text[CTL_ANSWER];
     (void)snprintf(text, sizeof text, "{\"ok\":false,\"error\":\"%s\"}\n", why);
     answer(c, r, text);
 }
 
 /* Answers with "again": the client may repeat the same request, and it may then succeed. */
-static void answer_again(struct control *c, const struct control_request *r, const char *why)
+static void answer_again(struct ctl_server *c, const struct ctl_request *r, const char *why)
 {
-    char text[CONTROL_ANSWER];
+    char text[CTL_ANSWER];
     (void)snprintf(text, sizeof text, "{\"ok\":false,\"again\":true,\"error\":\"%s\"}\n", why);
     answer(c, r, text);
 }
@@ -156,7 +156,7 @@ static uint64_t sum_dropped(const struct stream *s)
     return sum;
 }
 
-static void serve_status(struct control *c, const struct stream *s, const struct control_request *r,
+static void serve_status(struct ctl_server *c, const struct stream *s, const struct ctl_request *r,
                          uint64_t events)
 {
     struct stream_header *h = s->header;
@@ -176,55 +176,52 @@ static void serve_status(struct control *c, const struct stream *s, const struct
 
 /* Returns the kernel's id of the thread that gets the signal for a request: the named thread, or
  * the main thread if the request names none. 0: the named thread is not alive. */
-static pid_t target_of(const struct control *c, const struct stream *s,
-                       const struct control_request *r)
+static pid_t target_of(const struct ctl_server *c, const struct stream *s,
+                       const struct ctl_request *r)
 {
     return r->tid < 0 ? (pid_t)c->pid : kernel_tid(s, r->tid);
 }
 
 /* Sends our signal to the thread, which then looks at its requests. An extra signal does no
  * harm. */
-static void interrupt(const struct control *c, pid_t thread)
+static void interrupt(const struct ctl_server *c, pid_t thread)
 {
     if (thread > 0)
         (void)syscall(SYS_tgkill, (pid_t)c->pid, thread, c->signal_number);
 }
 
-static void wait_for_process(struct control_pending *p, const struct control_request *r,
-                             uint32_t target)
+static void wait_for_process(struct ctl_pending *p, const struct ctl_request *r, uint32_t target)
 {
     uint64_t now = clock_monotonic_ns();
-    *p = (struct control_pending){.request = *r,
-                                  .used = true,
-                                  .target = target,
-                                  .deadline_ns = now + ANSWER_WITHIN_NS,
-                                  .signal_ns = now};
+    *p = (struct ctl_pending){.request = *r,
+                              .used = true,
+                              .target = target,
+                              .deadline_ns = now + ANSWER_WITHIN_NS,
+                              .signal_ns = now};
 }
 
-static struct control_known *find_known(struct control *c, uint64_t id)
+static struct ctl_known *find_known(struct ctl_server *c, uint64_t id)
 {
-    for (unsigned i = 0; i < CONTROL_KNOWN && id != 0; i++)
+    for (unsigned i = 0; i < CTL_KNOWN && id != 0; i++)
         if (c->known[i].id == id)
             return &c->known[i];
     return NULL;
 }
 
-static void know(struct control *c, uint64_t id, uint32_t target)
+static void know(struct ctl_server *c, uint64_t id, uint32_t target)
 {
     if (id != 0)
-        c->known[c->next_known++ % CONTROL_KNOWN] =
-            (struct control_known){.id = id, .target = target};
+        c->known[c->next_known++ % CTL_KNOWN] = (struct ctl_known){.id = id, .target = target};
 }
 
-static void serve_windows(struct control *c, const struct stream *s,
-                          const struct control_request *r)
+static void serve_windows(struct ctl_server *c, const struct stream *s, const struct ctl_request *r)
 {
     struct stream_header *h = s->header;
-    struct control_pending *free_place = NULL;
-    for (int i = 0; i < CONTROL_PENDING && free_place == NULL; i++)
+    struct ctl_pending *free_place = NULL;
+    for (int i = 0; i < CTL_PENDING && free_place == NULL; i++)
         if (!c->pending[i].used)
             free_place = &c->pending[i];
-    const struct control_known *known = find_known(c, r->id);
+    const struct ctl_known *known = find_known(c, r->id);
     pid_t target = target_of(c, s, r);
     uint32_t made = atomic_load(&h->requests_made);
     bool full = made - atomic_load(&h->requests_served) >= STREAM_REQUESTS;
@@ -251,17 +248,15 @@ static void serve_windows(struct control *c, const struct stream *s,
 }
 
 /* Parses the line of a request. Returns false if the line is not a request. */
-static bool read_request(char *line, struct control_request *r)
+static bool read_request(char *line, struct ctl_request *r)
 {
-    static const char *const verbs[] = {[CONTROL_FIRE] = "fire",
-                                        [CONTROL_OPEN] = "open",
-                                        [CONTROL_CLOSE] = "close",
-                                        [CONTROL_STATUS] = "status"};
+    static const char *const verbs[] = {
+        [CTL_FIRE] = "fire", [CTL_OPEN] = "open", [CTL_CLOSE] = "close", [CTL_STATUS] = "status"};
     char *rest = NULL, *end;
     const char *word = strtok_r(line, " \r\n", &rest);
-    for (unsigned i = CONTROL_FIRE; i <= CONTROL_STATUS && word != NULL; i++)
+    for (unsigned i = CTL_FIRE; i <= CTL_STATUS && word != NULL; i++)
         if (strcmp(word, verbs[i]) == 0)
-            r->kind = (enum control_kind)i;
+            r->kind = (enum ctl_kind)i;
     while (r->kind != 0 && (word = strtok_r(NULL, " \r\n", &rest)) != NULL) {
         const char *value = strtok_r(NULL, " \r\n", &rest);
         bool tid = strcmp(word, "tid") == 0;
@@ -279,13 +274,13 @@ static bool read_request(char *line, struct control_request *r)
     return r->kind != 0;
 }
 
-static void serve_line(struct control *c, const struct stream *s, int fd, char *line,
+static void serve_line(struct ctl_server *c, const struct stream *s, int fd, char *line,
                        uint64_t events)
 {
-    struct control_request r = {.tid = -1, .fd = fd};
+    struct ctl_request r = {.tid = -1, .fd = fd};
     if (!read_request(line, &r))
         answer_error(c, &r, "the request is: fire, open, close or status, then tid N, then id ID");
-    else if (r.kind == CONTROL_STATUS)
+    else if (r.kind == CTL_STATUS)
         serve_status(c, s, &r, events);
     else
         serve_windows(c, s, &r);
@@ -293,7 +288,7 @@ static void serve_line(struct control *c, const struct stream *s, int fd, char *
 
 /* Reads what the client has sent so far, and serves the request once its line is complete. On a
  * busy machine the line arrives long after the connection. */
-static void serve_client(struct control *c, const struct stream *s, struct control_client *client,
+static void serve_client(struct ctl_server *c, const struct stream *s, struct ctl_client *client,
                          uint64_t events)
 {
     ssize_t n;
@@ -315,10 +310,10 @@ static void serve_client(struct control *c, const struct stream *s, struct contr
 }
 
 /* Takes a client that has connected. Returns false if there is none. */
-static bool accept_client(const struct control *c, struct control_client *client)
+static bool accept_client(const struct ctl_server *c, struct ctl_client *client)
 {
-    *client = (struct control_client){
-        .fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    *client =
+        (struct ctl_client){.fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     client->used = client->fd >= 0;
     client->deadline_ns = clock_monotonic_ns() + LINE_WITHIN_NS;
     if (client->used) /* most clients send their line at once */
@@ -326,15 +321,15 @@ static bool accept_client(const struct control *c, struct control_client *client
     return client->used;
 }
 
-static void serve_socket(struct control *c, const struct stream *s, uint64_t events)
+static void serve_socket(struct ctl_server *c, const struct stream *s, uint64_t events)
 {
     if (c->listener < 0)
         return;
     /* The writer asks at each pass. For that poll() is much cheaper than accept(), which first
      * makes a socket, also if nobody has connected. */
     bool more = poll(&(struct pollfd){.fd = c->listener, .events = POLLIN}, 1, 0) > 0;
-    for (int i = 0; i < CONTROL_CLIENTS && c->listener >= 0; i++) {
-        struct control_client *client = &c->clients[i];
+    for (int i = 0; i < CTL_CLIENTS && c->listener >= 0; i++) {
+        struct ctl_client *client = &c->clients[i];
         if (!client->used && more)
             more = accept_client(c, client);
         if (client->used)
@@ -342,7 +337,7 @@ static void serve_socket(struct control *c, const struct stream *s, uint64_t eve
     }
 }
 
-static void serve_file(struct control *c, const struct stream *s, uint64_t events)
+static void serve_file(struct ctl_server *c, const struct stream *s, uint64_t events)
 {
     char path[PATH_MAX], line[128];
     if (c->base[0] == '\0')
@@ -360,48 +355,47 @@ static void serve_file(struct control *c, const struct stream *s, uint64_t event
 
 /* Formats the process's result of a fire request. If no alarm waited for the request, nothing
  * fired, and the answer is an error. */
-static void write_fired(char text[CONTROL_ANSWER], uint64_t result, int32_t tid)
+static void write_fired(char text[CTL_ANSWER], uint64_t result, int32_t tid)
 {
     unsigned alarms = result >> 16 & 255, armed = result >> 8 & 255, fired = result & 255;
     char thread[48] = "the main thread (with -tid T in another)";
     if (tid >= 0)
         (void)snprintf(thread, sizeof thread, "thread %d", tid);
     if (alarms == 0)
-        (void)snprintf(text, CONTROL_ANSWER, "{\"ok\":false,\"error\":\"%s\"}\n",
+        (void)snprintf(text, CTL_ANSWER, "{\"ok\":false,\"error\":\"%s\"}\n",
                        "nothing fired: the chains of this rank have no interactive alarm; a chain "
                        "such as start:interactive must stand in -control; open and close need "
                        "none");
     else if (fired == 0 && armed == 0)
-        (void)snprintf(text, CONTROL_ANSWER,
+        (void)snprintf(text, CTL_ANSWER,
                        "{\"ok\":false,\"error\":\"nothing fired: no interactive alarm waits in %s "
                        "now; a chain is over once it has fired unless it has ,repeat\"}\n",
                        thread);
     else
-        (void)snprintf(text, CONTROL_ANSWER, "{\"ok\":true,\"fired\":%u,\"counted\":%u}\n", fired,
+        (void)snprintf(text, CTL_ANSWER, "{\"ok\":true,\"fired\":%u,\"counted\":%u}\n", fired,
                        armed > fired ? armed - fired : 0);
 }
 
-static void write_result(char text[CONTROL_ANSWER], const struct control_request *r,
-                         uint64_t result)
+static void write_result(char text[CTL_ANSWER], const struct ctl_request *r, uint64_t result)
 {
-    const char *was = r->kind == CONTROL_OPEN ? "open" : "closed";
-    const char *is = r->kind == CONTROL_OPEN ? "opened" : "closed";
+    const char *was = r->kind == CTL_OPEN ? "open" : "closed";
+    const char *is = r->kind == CTL_OPEN ? "opened" : "closed";
     bool changed = (result & 255) != 0;
-    if (r->kind == CONTROL_FIRE)
+    if (r->kind == CTL_FIRE)
         write_fired(text, result, r->tid);
     else if ((result >> 16 & 255) == 0)
-        (void)snprintf(text, CONTROL_ANSWER, "{\"ok\":false,\"error\":\"%s\"}\n",
+        (void)snprintf(text, CTL_ANSWER, "{\"ok\":false,\"error\":\"%s\"}\n",
                        "the thread that was asked records nothing any more");
     else
-        (void)snprintf(text, CONTROL_ANSWER, "{\"ok\":true,\"window\":\"%s%s\"}\n",
+        (void)snprintf(text, CTL_ANSWER, "{\"ok\":true,\"window\":\"%s%s\"}\n",
                        changed ? "" : "was ", changed ? is : was);
 }
 
-static void answer_result(struct control *c, const struct control_request *r, uint64_t result)
+static void answer_result(struct ctl_server *c, const struct ctl_request *r, uint64_t result)
 {
-    char text[CONTROL_ANSWER];
+    char text[CTL_ANSWER];
     write_result(text, r, result);
-    struct control_known *known = find_known(c, r->id);
+    struct ctl_known *known = find_known(c, r->id);
     if (known != NULL)
         memcpy(known->answer, text, sizeof text);
     answer(c, r, text);
@@ -409,7 +403,7 @@ static void answer_result(struct control *c, const struct control_request *r, ui
 
 /* Sends the signal for a request again. The first one may be lost: the queue of signals was full,
  * or recording had not begun. */
-static void remind(const struct control *c, const struct stream *s, struct control_pending *p,
+static void remind(const struct ctl_server *c, const struct stream *s, struct ctl_pending *p,
                    uint64_t now)
 {
     if (now - p->signal_ns < REMIND_NS ||
@@ -420,11 +414,11 @@ static void remind(const struct control *c, const struct stream *s, struct contr
 }
 
 /* Answers the requests that are done. `over`: the process has ended and serves no more requests. */
-static void serve_pending(struct control *c, const struct stream *s, bool over)
+static void serve_pending(struct ctl_server *c, const struct stream *s, bool over)
 {
     uint64_t now = clock_monotonic_ns();
-    for (int i = 0; i < CONTROL_PENDING; i++) {
-        struct control_pending *p = &c->pending[i];
+    for (int i = 0; i < CTL_PENDING; i++) {
+        struct ctl_pending *p = &c->pending[i];
         if (!p->used)
             continue;
         const struct stream_request *r = &s->header->requests[(p->target - 1) % STREAM_REQUESTS];
@@ -444,7 +438,7 @@ static void serve_pending(struct control *c, const struct stream *s, bool over)
     }
 }
 
-void control_serve(struct control *c, const struct stream *s, uint64_t events, bool files)
+void ctl_serve(struct ctl_server *c, const struct stream *s, uint64_t events, bool files)
 {
     serve_socket(c, s, events);
     if (files)
@@ -452,7 +446,7 @@ void control_serve(struct control *c, const struct stream *s, uint64_t events, b
     serve_pending(c, s, false);
 }
 
-void control_close(struct control *c, const struct stream *s)
+void ctl_close(struct ctl_server *c, const struct stream *s)
 {
     serve_pending(c, s, true);
     leave_folder(c);
