@@ -14,7 +14,7 @@ struct mpi_abi {
     uint32_t handle_bytes;
     /* status_bytes: size of MPI_Status; the others: offsets in it. */
     uint32_t status_bytes, status_source, status_tag, status_error;
-    int err_in_status, err_pending; /* error classes */
+    int err_in_status, err_pending, err_truncate; /* error classes */
     uint64_t comm_world, comm_self, comm_null, request_null, type_null, type_byte;
     uint64_t in_place, status_ignore, statuses_ignore;
     /* Open MPI: predefined handles are addresses of variables, in the library's image or, if the

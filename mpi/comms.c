@@ -11,8 +11,10 @@
  * notes how each communicator is made, even if nothing is recorded. A communicator has no identity
  * (0) if it was made from one without an identity, by MPI_Comm_idup (which completes later),
  * between worlds, in a spawned world, or without a world. */
+#include "mpi/comm_table.h"
 #include "mpi/library.h"
 #include "base/format/event_fields.h"
+#include "mpi/numbers.h"
 #include "mpi/special.h"
 #include "mpi/wrapper.h"
 
@@ -20,23 +22,10 @@
 
 /* --- communicators ---------------------------------------------------------------------------- */
 
-#define COMM_SLOTS 4096u
-#define COMM_TRIES 16u
 #define COMM_MANY 0xffffu
 #define COMM_BEING_ASKED 0xfffeu
 
-/* A key stays when its communicator ends, because MPI reuses handles. id 0: no number at
- * present. */
-struct comm_entry {
-    _Atomic uint64_t key; /* handle + 1; 0: never used */
-    _Atomic uint32_t id;
-    uint32_t rank, size;
-    _Atomic bool valid; /* a call that we saw made it, or a call with it succeeded */
-    /* It was freed. Libraries accept freed handles in some calls, so a later success does not prove
-     * that the handle is valid. */
-    _Atomic bool ended;
-};
-static struct comm_entry comms[COMM_SLOTS];
+struct comm_entry mpi_comms[COMM_SLOTS];
 static _Atomic uint32_t next_comm = 3;
 
 /* Facts that are seldom needed, in a table of the same order. */
@@ -47,17 +36,12 @@ static struct comm_origin {
     uint32_t sides; /* enum mpi_comm_sides */
 } origins[COMM_SLOTS];
 
-static inline uint32_t comm_place(uint64_t comm)
-{
-    return (uint32_t)((comm * UINT64_C(0x9e3779b97f4a7c15)) >> 52) % COMM_SLOTS;
-}
-
-static struct comm_entry *comm_find(uint64_t comm, bool make)
+RT_COLD struct comm_entry *comm_find_further(uint64_t comm, bool make)
 {
     uint64_t key = comm + 1;
     uint32_t at = comm_place(comm);
     for (uint32_t i = 0; i < COMM_TRIES; i++) {
-        struct comm_entry *e = &comms[(at + i) % COMM_SLOTS];
+        struct comm_entry *e = &mpi_comms[(at + i) % COMM_SLOTS];
         uint64_t found = atomic_load_explicit(&e->key, memory_order_acquire);
         if (RT_LIKELY(found == key))
             return e;
@@ -251,19 +235,21 @@ RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making 
                              : 0;
     struct comm_entry *of = how != MPI_MADE_SOMEHOW ? comm_find(parent, true) : NULL;
     struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
-    uint32_t call =
-        of != NULL && how == MPI_MADE_BY_ALL ? atomic_fetch_add(&origins[of - comms].made, 1) : 0;
+    uint32_t call = of != NULL && how == MPI_MADE_BY_ALL
+                        ? atomic_fetch_add(&origins[of - mpi_comms].made, 1)
+                        : 0;
     if (e != NULL) {
-        struct comm_origin *o = &origins[e - comms];
+        struct comm_origin *o = &origins[e - mpi_comms];
         uint32_t sides = 0;
         t->in_toolkit++;
         uint64_t identity = of == NULL ? 0
-                                       : identity_of_made(&origins[of - comms], parent, comm, how,
-                                                          tag, call, &sides);
+                                       : identity_of_made(&origins[of - mpi_comms], parent, comm,
+                                                          how, tag, call, &sides);
         t->in_toolkit--;
         atomic_store(&e->valid, true);
         atomic_store(&e->ended, false);
         atomic_store(&e->id, 0); /* a number here means that we missed the handle's end */
+        mpi_numbers_begin(e);
         o->sides = sides;
         atomic_store(&o->made, 0);
         atomic_store(&o->identity, identity);
@@ -323,7 +309,7 @@ RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_ent
     uint32_t none = 0;
     if (!atomic_compare_exchange_strong(&e->id, &none, COMM_BEING_ASKED))
         return none == COMM_BEING_ASKED ? id_by_another(e) : none;
-    struct comm_origin *o = &origins[e - comms];
+    struct comm_origin *o = &origins[e - mpi_comms];
     ask_comm(e, comm);
     t->in_toolkit++;
     const uint64_t more[3] = {origin_of(o, comm), o->sides, 0};
@@ -383,7 +369,7 @@ RT_COLD uint32_t mpi_comm_proved(struct recorder_thread *t, uint64_t comm)
 /* The null communicator never has an entry, so the common path need not check for it. */
 uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm)
 {
-    struct comm_entry *e = &comms[comm_place(comm)];
+    struct comm_entry *e = &mpi_comms[comm_place(comm)];
     if (RT_LIKELY(atomic_load_explicit(&e->key, memory_order_acquire) == comm + 1)) {
         uint32_t id = atomic_load_explicit(&e->id, memory_order_acquire);
         if (RT_LIKELY(id != 0 && id != COMM_BEING_ASKED))
@@ -414,7 +400,7 @@ void mpi_comm_freed(uint64_t comm)
         return;
     uint32_t id = atomic_load(&e->id);
     mpi_win_comm_ends(comm, id != COMM_BEING_ASKED ? id : 0);
-    forget_made(atomic_exchange(&origins[e - comms].identity, 0));
+    forget_made(atomic_exchange(&origins[e - mpi_comms].identity, 0));
     atomic_store(&e->valid, false);
     atomic_store(&e->ended, true);
     atomic_store(&e->id, 0);
@@ -435,6 +421,6 @@ uint32_t mpi_known_rank(uint64_t comm)
 void mpi_after_fork(void)
 {
     for (uint32_t i = 0; i < COMM_SLOTS; i++)
-        atomic_store(&comms[i].id, 0);
+        atomic_store(&mpi_comms[i].id, 0);
     atomic_store(&next_comm, 3);
 }

@@ -65,25 +65,47 @@ static uint64_t status_bytes(const unsigned char *status, bool *cancelled)
     return (uint64_t)n;
 }
 
-static void emit_completion(struct recorder_thread *t, uint64_t request, enum mpi_request_kind kind,
-                            const unsigned char *status)
+/* Records the completion in a window. For some kinds, the status tells nothing more. */
+static void emit_completion(struct recorder_thread *t, uint64_t request,
+                            const struct mpi_completed *c, const unsigned char *status,
+                            uint64_t bytes)
 {
-    bool cancelled;
-    uint64_t bytes = status_bytes(status, &cancelled);
-    if (cancelled && kind != MPI_REQUEST_SILENT) {
-        (void)recorder_emit(t, EV_MPI_CANCELLED, request, 0);
-        return;
-    }
-    /* For these kinds, the status tells nothing more. */
-    if (kind == MPI_REQUEST_OTHER || kind == MPI_REQUEST_SILENT) {
+    if (c->kind == MPI_REQUEST_OTHER || c->kind == MPI_REQUEST_SILENT) {
+        mpi_tell_receive(t, c->receives ? c->number : NO_NUMBER, c->outside);
         (void)recorder_emit(t, EV_MPI_COMPLETE, request, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY));
         return;
     }
     uint32_t source = mpi_peer((mpi_word)(int64_t)status_int(status, mpi_abi.status_source));
     uint32_t tag = mpi_tag((mpi_word)(int64_t)status_int(status, mpi_abi.status_tag));
-    uint32_t cut = kind == MPI_REQUEST_UNKNOWN ? (uint32_t)EVENT_FLAG_CUT << 24 : 0;
+    uint32_t cut = c->kind == MPI_REQUEST_UNKNOWN ? (uint32_t)EVENT_FLAG_CUT << 24 : 0;
+    mpi_tell_receive(t, c->number, c->outside);
     (void)recorder_emit(t, EV_MPI_COMPLETE | cut, request, mpi_peer_tag(source, tag));
     (void)recorder_emit(t, EV_MPI_BYTES | cut, request, bytes);
+}
+
+/* Settles the number of a message, and records the completion in a window. comm: of a receive
+ * without a request. */
+static void message_completed(struct recorder_thread *t, uint64_t request, uint64_t comm,
+                              struct mpi_completed *c, const unsigned char *status)
+{
+    bool cancelled;
+    uint64_t bytes = status_bytes(status, &cancelled);
+    cancelled = cancelled && c->kind != MPI_REQUEST_SILENT;
+    if (c->cancelling)
+        mpi_number_cancelled(c->number, cancelled);
+    else if (cancelled)
+        mpi_number_unposted(c->number);
+    else if (c->kind == MPI_REQUEST_SILENT)
+        mpi_number_freed(c->number); /* nothing tells whose message it was, if that is undecided */
+    else if (c->receives)
+        c->number = mpi_number_received(comm, c->number, status_int(status, mpi_abi.status_source),
+                                        status_int(status, mpi_abi.status_tag), t->recording != 0);
+    if (t->recording == 0)
+        return;
+    if (cancelled)
+        (void)recorder_emit(t, EV_MPI_CANCELLED, request, 0);
+    else
+        emit_completion(t, request, c, status, bytes);
 }
 
 static bool is_empty(const unsigned char *status)
@@ -94,15 +116,16 @@ static bool is_empty(const unsigned char *status)
            status_bytes(status, &cancelled) == 0 && !cancelled;
 }
 
-static void request_completed(struct recorder_thread *t, uint64_t request, uint64_t noted,
+static void request_completed(struct recorder_thread *t, uint64_t request, struct mpi_noted noted,
                               bool failed, const unsigned char *status)
 {
     if (request == mpi_abi.request_null)
         return;
-    enum mpi_request_kind kind = mpi_request_completed(t, request, noted, is_empty(status));
-    if (kind != MPI_REQUEST_NONE)
-        emit_completion(t, request, failed && kind != MPI_REQUEST_SILENT ? MPI_REQUEST_OTHER : kind,
-                        status);
+    struct mpi_completed c = mpi_request_completed(t, request, noted, is_empty(status));
+    if (failed && c.kind != MPI_REQUEST_SILENT && c.kind != MPI_REQUEST_NONE)
+        c.kind = MPI_REQUEST_OTHER;
+    if (c.kind != MPI_REQUEST_NONE)
+        message_completed(t, request, 0, &c, status);
 }
 
 /* In MPICH's error codes, the low bits are the class. */
@@ -125,7 +148,7 @@ static void one_of_many(struct recorder_thread *t, const struct mpi_many *c, uin
     if (error != 0 && error_class(error) == mpi_abi.err_pending)
         return;
     request_completed(t, c->requests[i], c->noted[i], error != 0, status);
-    c->noted[i] = 0;
+    c->noted[i].value = 0;
 }
 
 /* --- one request ------------------------------------------------------------------------------ */
@@ -134,7 +157,8 @@ mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, boo
 {
     c->plain = request == 0;
     c->request = request != 0 ? mpi_handle_element(MPI_HANDLE_REQUEST, request, 0, fortran) : 0;
-    c->noted = request != 0 ? mpi_request_await(c->request) : 0;
+    c->noted = request != 0 ? mpi_request_await(c->request) : (struct mpi_noted){0, NO_NUMBER};
+    c->comm = 0;
     c->status = status;
     if (is_ignored(status, fortran, false)) {
         memset(c->own, 0, sizeof c->own);
@@ -143,15 +167,78 @@ mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, boo
     return c->status;
 }
 
+/* Do completions matter to anybody? */
+static bool matters(const struct recorder_thread *t)
+{
+    return t->recording != 0 || atomic_load_explicit(&mpi_undecided, memory_order_relaxed) != 0;
+}
+
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 {
     const unsigned char *status = (const unsigned char *)(uintptr_t)c->status;
-    if (!done || t->recording == 0)
-        mpi_request_awaited(c->request, c->noted);
+    struct mpi_completed plain = {
+        .kind = MPI_REQUEST_RECEIVE, .number = c->noted.number, .receives = true};
+    if (c->plain && done)
+        message_completed(t, 0, c->comm, &plain, status);
     else if (c->plain)
-        emit_completion(t, 0, MPI_REQUEST_RECEIVE, status);
+        return;
+    else if (!done || !matters(t))
+        mpi_request_awaited(c->request, c->noted);
     else
         request_completed(t, c->request, c->noted, false, status);
+}
+
+void mpi_receive_begin(struct mpi_one *c, mpi_number number, uint64_t comm)
+{
+    c->noted.number = number;
+    c->comm = comm;
+}
+
+void mpi_receive_end(struct recorder_thread *t, const struct mpi_one *c, int result)
+{
+    const unsigned char *status = (const unsigned char *)(uintptr_t)c->status;
+    if (result == 0)
+        mpi_one_end(t, c, true);
+    else if (error_class(result) == mpi_abi.err_truncate)
+        (void)mpi_number_received(c->comm, c->noted.number,
+                                  status_int(status, mpi_abi.status_source),
+                                  status_int(status, mpi_abi.status_tag), false);
+    else if ((c->noted.number & NUMBER_UNDECIDED) != 0)
+        mpi_number_unposted(c->noted.number);
+}
+
+void mpi_receive_failed(mpi_number number, int result)
+{
+    if ((number & NUMBER_UNDECIDED) == 0 && error_class(result) != mpi_abi.err_truncate)
+        mpi_number_unposted(number);
+}
+
+/* A message handle as a key in the table of requests, among which no such handles are. */
+static uint64_t message_key(uint64_t message)
+{
+    return message ^ UINT64_C(1) << 63;
+}
+
+void mpi_probed(const struct recorder_thread *t, const struct mpi_one *c, uint64_t comm,
+                uint64_t message)
+{
+    const unsigned char *status = (const unsigned char *)(uintptr_t)c->status;
+    mpi_number n = mpi_number_receive(comm, status_int(status, mpi_abi.status_source),
+                                      status_int(status, mpi_abi.status_tag));
+    if (n != NO_NUMBER)
+        mpi_request_made(t, message_key(message), MPI_REQUEST_RECEIVE, n);
+}
+
+mpi_number mpi_message_number(uint64_t message)
+{
+    if (mpi_numbering == 0)
+        return NO_NUMBER;
+    struct mpi_noted noted = mpi_request_noted(message_key(message));
+    const mpi_number n = noted.number;
+    noted.number = NO_NUMBER;
+    if (noted.value != 0)
+        mpi_request_freed(message_key(message), noted);
+    return n;
 }
 
 /* --- many requests ---------------------------------------------------------------------------- */
@@ -164,14 +251,14 @@ static bool take_room(struct mpi_many *c, uint32_t n)
     c->statuses = c->few_statuses;
     if (n <= MPI_STATUSES)
         return true;
-    size_t bytes = (size_t)n * (2 * sizeof c->requests[0] + mpi_abi.status_bytes);
+    size_t bytes = (size_t)n * (sizeof c->requests[0] + sizeof c->noted[0] + mpi_abi.status_bytes);
     c->scratch = recorder_scratch_take(&recorder_self, bytes);
     if (c->scratch == NULL) {
         atomic_fetch_add_explicit(&mpi_completions_skipped, n, memory_order_relaxed);
         return false;
     }
     c->requests = c->scratch->room;
-    c->noted = c->requests + n;
+    c->noted = (struct mpi_noted *)(c->requests + n);
     c->statuses = (unsigned char *)(c->noted + n);
     return true;
 }
@@ -216,7 +303,7 @@ static const unsigned char *status_at(const struct mpi_many *c, uint32_t i)
 
 void mpi_many_end(struct recorder_thread *t, const struct mpi_many *c, int result)
 {
-    for (uint32_t i = 0; i < c->n && t->recording != 0; i++)
+    for (uint32_t i = 0; i < c->n && matters(t); i++)
         one_of_many(t, c, i, result, status_at(c, i));
 }
 
@@ -241,7 +328,7 @@ void mpi_some_end(struct recorder_thread *t, const struct mpi_many *c, int resul
                   mpi_word indices, bool fortran)
 {
     int n = mpi_read_int(done);
-    for (int i = 0; i < n && indices != 0 && t->recording != 0; i++) {
+    for (int i = 0; i < n && indices != 0 && matters(t); i++) {
         int at = index_of(c, ((const int *)(uintptr_t)indices)[i], fortran);
         if (at >= 0 && (uint32_t)at < c->n && (uint32_t)i < c->n)
             one_of_many(t, c, (uint32_t)at, result, status_at(c, (uint32_t)i));
@@ -267,7 +354,7 @@ void mpi_any_end(struct recorder_thread *t, const struct mpi_many *c, struct mpi
     one->plain = false;
     one->request = c->requests[at];
     one->noted = c->noted[at];
-    c->noted[at] = 0;
+    c->noted[at].value = 0;
     mpi_one_end(t, one, true);
 }
 
@@ -290,9 +377,10 @@ void mpi_receives(struct recorder_thread *t, uint64_t source_tag, uint64_t room)
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran)
 {
     int n = (int)count;
-    for (int i = 0; i < n && requests != 0 && t->recording != 0; i++) {
+    for (int i = 0; i < n && requests != 0; i++) {
         uint64_t request = mpi_handle_element(MPI_HANDLE_REQUEST, requests, (uint64_t)i, fortran);
         mpi_request_started(t, request);
-        (void)recorder_emit(t, EV_MPI_STARTED, request, 0);
+        if (t->recording != 0)
+            (void)recorder_emit(t, EV_MPI_STARTED, request, 0);
     }
 }

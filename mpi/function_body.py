@@ -14,6 +14,11 @@ class Body:
         self.descriptor = "descriptor" if fortran else "false"
         self.passed = {}
         self.before, self.begun, self.after = [], [], []
+        # of these, what takes completions; and the C condition under which it is needed outside windows
+        self.completing, self.completed, self.matters = [], [], ""
+        # code outside windows too that numbers messages and collective calls, unless nothing can be recorded
+        self.number_before, self.number_after = [], []
+        self.tell = []  # records numbers, before the enter event
         # C condition: the enter event lacks a fact that MPI may be asked about only after the call
         self.lacks = ""
 
@@ -96,6 +101,8 @@ class Body:
             lines.append(f"uint64_t request = {self.handle(roles['uses'])};")
         if "complete" in roles:
             self.complete(*re.fullmatch(r"(\w+)\((.*)\)", roles["complete"]).groups())
+            self.after += self.completed
+        self.numbers()
         peer = "peer" if "peer" in roles else "MPI_NOBODY"
         tag = "tag" if "tag" in roles else "MPI_NOBODY"
         comm_id = "comm_id" if "comm" in roles or "win" in roles else "0"
@@ -105,8 +112,6 @@ class Body:
         if "request" in roles:
             request = self.handle("*" + roles["request"])
             self.leave = f"result == 0 ? {request} : 0, 0"
-            if "PERSISTENT" not in request_kind(self.f):
-                self.after += ["if (result == 0)", f"    {self.request_made()}"]
         elif "uses" in roles:
             self.leave = "request, 0"
         if "message" in roles:
@@ -124,12 +129,6 @@ class Body:
             parent = "comm_id" if "comm" in roles else "0"
             self.after.append("if (result == 0)")
             self.after.append(f"    mpi_comm_created(t, {self.handle('*' + roles['newcomm'])}, {parent});")
-        if "starts" in roles:
-            which, names = re.fullmatch(r"(\w+)\((.*)\)", roles["starts"]).groups()
-            names = names.split(",")
-            count = "1" if which == "one" else self.number(names[0])
-            self.after.append("if (result == 0)")
-            self.after.append(f"    mpi_started(t, {count}, {self.word(names[-1])}, {self.fortran});")
         return self
 
     def later(self, has_bytes, comm_id):
@@ -179,38 +178,110 @@ class Body:
         unused = [w for w in self.later_words() if not re.search(rf"\b{w}\b", "\n".join(lines))]
         return out + indent([f"(void){w};" for w in unused] + lines) + "}\n\n"
 
-    def request_made(self):
+    def address(self, peer, tag):
+        """Communicator, peer and tag of a message, as C arguments."""
+        comm = self.handle(self.f.roles["comm"])
+        return f"{comm}, (int){self.number(peer)}, (int){self.number(tag)}"
+
+    def request_made(self, number="NO_NUMBER"):
         request = self.handle("*" + self.f.roles["request"])
-        return f"mpi_request_made(t, {request}, {request_kind(self.f)});"
+        kinds = request_kind(self.f)
+        if "PERSISTENT" not in kinds:
+            return f"mpi_request_made(t, {request}, {kinds}, {number});"
+        roles = self.f.roles
+        known = "peer" in roles and "tag" in roles and not self.f.name.startswith("P")
+        address = self.address(roles["peer"], roles["tag"]) if known else "0, 0, 0"
+        return f"mpi_request_made_persistent(t, {request}, {kinds}, {address});"
+
+    def numbers(self):
+        """Numbers the messages that the call sends and receives."""
+        roles, before, after = self.f.roles, self.number_before, self.number_after
+        if roles.get("waits") in ("ranks", "all_ranks") and ("comm" in roles or "win" in roles):
+            comm = self.handle(roles["comm"]) if "comm" in roles else f"mpi_win_comm({self.handle(roles['win'])})"
+            before += [f"const uint64_t meeting = {comm};", "mpi_number_collective(t, meeting);"]
+            after += ["if (result != 0)", "    mpi_collective_failed(meeting);"]
+            return
+        if "PERSISTENT" in request_kind(self.f) and "request" in roles:
+            return
+        if "starts" in roles:
+            which, names = re.fullmatch(r"(\w+)\((.*)\)", roles["starts"]).groups()
+            names = names.split(",")
+            count = "1" if which == "one" else self.number(names[0])
+            after += ["if (result == 0)", f"    mpi_started(t, {count}, {self.word(names[-1])}, {self.fortran});"]
+        if self.f.name == "Cancel":
+            before.append(f"mpi_request_cancelling({self.handle('*request')});")
+        failed = []
+        if "sends" in roles:
+            before.append(f"const mpi_number sent = mpi_number_send({self.address(roles['peer'], roles['tag'])});")
+            self.tell.append("mpi_tell_send(t, sent, false);")
+            failed.append("mpi_number_unsent(sent);")
+        number = "sent" if "sends" in roles else "NO_NUMBER"
+        if "receives" in roles or "source" in roles:
+            now = "_now" if "request" not in roles else ""
+            # a call that also sends has these beside the role's arguments
+            source = "source" if "source" in self.f.index else roles["peer"]
+            address = self.address(source, "recvtag" if "recvtag" in self.f.index else roles["tag"])
+            before.append(f"const mpi_number number = mpi_number_receive{now}({address});")
+            number = "number"
+            failed.append("mpi_number_unposted(number);" if "request" in roles else "mpi_receive_failed(number, result);")
+        if "takes" in roles:
+            before.append(f"const mpi_number number = mpi_message_number({self.message('takes')});")
+            number = "number"
+        if "message" in roles:
+            self.probes()
+        if "request" in roles:
+            after += ["if (result == 0)", f"    {self.request_made(number)}"]
+            after += ["else {"] * (len(failed) > 0) + ["    " + line for line in failed] + ["}"] * (len(failed) > 0)
+        elif failed:
+            after += ["if (result != 0) {"] + ["    " + line for line in failed] + ["}"]
+
+    def probes(self):
+        """A matched probe takes its message: its status tells which one."""
+        status = self.f.index["status"]
+        self.completing += ["struct mpi_one probed;",
+                            f"mpi_word status = mpi_one_begin(&probed, 0, a{status}, {self.fortran});"]
+        self.passed[status] = "status"
+        done = "result == 0" + (f" && mpi_read_int({self.word('flag')}) != 0" if "flag" in self.f.index else "")
+        self.completed += [f"if ({done})",
+                           f"    mpi_probed(t, &probed, {self.handle(self.f.roles['comm'])}, {self.message('message')});"]
+        self.after += self.completed
+        self.matters = "mpi_numbering != 0"
 
     def complete(self, which, names):
         names = names.split(",")
         words = [self.word(n) for n in names]
-        f = self.fortran
+        f, before, after = self.fortran, self.completing, self.completed
+        self.matters = "atomic_load_explicit(&mpi_undecided, memory_order_relaxed) != 0"
         if which in ("one", "receive"):
             request = words[0] if which == "one" else "0"
             status = self.f.index[names[1] if which == "one" else names[0]]
-            self.before.append("struct mpi_one completion;")
-            self.before.append(f"mpi_word status = mpi_one_begin(&completion, {request}, a{status}, {f});")
+            before.append("struct mpi_one completion;")
+            before.append(f"mpi_word status = mpi_one_begin(&completion, {request}, a{status}, {f});")
             self.passed[status] = "status"
+            if which == "receive":
+                comm = self.handle(self.f.roles["comm"]) if "comm" in self.f.roles else "0"
+                before.append(f"mpi_receive_begin(&completion, number, {comm});")
+                after.append("mpi_receive_end(t, &completion, result);")
+                self.matters = "(number & NUMBER_UNDECIDED) != 0"
+                return
             done = "result == 0"
             if len(words) == 3:
                 done += f" && mpi_read_int({words[2]}) != 0"
-            self.after.append(f"mpi_one_end(t, &completion, {done});")
+            after.append(f"mpi_one_end(t, &completion, {done});")
             return
-        self.before.append("struct mpi_many completion;")
+        before.append("struct mpi_many completion;")
         count = self.number(names[0])
         flag = ""
         if which == "any":
             status = self.f.index[names[2]]
-            self.before.append("struct mpi_one one;")
-            self.before.append(f"mpi_word status = mpi_any_begin(&completion, &one, {count}, {words[1]}, a{status}, {f});")
+            before.append("struct mpi_one one;")
+            before.append(f"mpi_word status = mpi_any_begin(&completion, &one, {count}, {words[1]}, a{status}, {f});")
             if len(words) == 5:
                 flag = f" && mpi_read_int({words[4]}) != 0"
             end = f"mpi_any_end(t, &completion, &one, {words[3]}, {f});"
         else:
             status = self.f.index[names[2]]
-            self.before.append(f"mpi_word status = mpi_many_begin(&completion, {count}, {words[1]}, a{status}, {f});")
+            before.append(f"mpi_word status = mpi_many_begin(&completion, {count}, {words[1]}, a{status}, {f});")
             if which == "all":
                 if len(words) == 4:
                     flag = f" && mpi_read_int({words[3]}) != 0"
@@ -219,8 +290,8 @@ class Body:
                 end = f"mpi_some_end(t, &completion, result, {words[3]}, {words[4]}, {f});"
         self.passed[status] = "status"
         done = "result == 0" if which == "any" else "mpi_many_done(result)"
-        self.after += [f"if ({done}{flag})", "    " + end]
-        self.after.append("mpi_many_free(&completion);")
+        after += [f"if ({done}{flag})", "    " + end]
+        after.append("mpi_many_free(&completion);")
 
     def arguments(self, n, passed=True):
         return ", ".join(self.passed.get(i, f"a{i}") if passed else f"a{i}" for i in range(n))
@@ -272,7 +343,7 @@ def follows(body):
         return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};"],
                 ["if (result == 0)", "    mpi_comm_freed(ending);"])
     if f.name == "Request_free":
-        return ([f"uint64_t ending = {body.handle('*request')};", "uint64_t noted = mpi_request_noted(ending);"],
+        return ([f"uint64_t ending = {body.handle('*request')};", "const struct mpi_noted noted = mpi_request_noted(ending);"],
                 ["if (result == 0)", "    mpi_request_freed(ending, noted);"])
     if "request" in f.roles and "PERSISTENT" in request_kind(f):
         return [], ["if (result == 0)", f"    {body.request_made()}"]

@@ -10,6 +10,7 @@ KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "fun
 ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
          "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin",
          "sends", "receives", "waits", "initializes"}
+OF_SMALL = ("sends", "receives", "waits", "initializes")  # a large-count function has them of the small one
 VALUES = {"receives": {"in_call", "later"}, "waits": {"messages", "first_message", "receiver", "ranks", "all_ranks"}}
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
@@ -91,4 +92,9 @@ def read_list(path):
         sys.exit(f"{path}: a function stands twice")
     if len(functions) > MOST:
         sys.exit(f"{path}: numbers end at {MOST - 1} (EVENT_MPI_FUNCTIONS_MOST in base/format/event.h)")
+    small = {f.name: f.roles for f in functions}
+    for f in functions:
+        if f.large:
+            also = small[f.name.removesuffix("_c")]
+            f.roles.update({role: also[role] for role in OF_SMALL if role in also})
     return functions

@@ -25,13 +25,15 @@ def c_wrapper(f):
     n = len(f.arguments)
     body = Body(f, False).prepare()
     before_free, after_free = follows(body)
+    asleep = jump_if_asleep(f, 0, body.arguments(n, False))
+    before_free, after_free = before_free + body.number_before, after_free + body.number_after
     number = "MPI_NUMBER_" + f.name
     out = f"typedef int real_{f.name}({types(n)});\n\n" + body.later_function()
     with_counted = (parameters(n) + ", " if n else "") + "const bool counted"
     out += f"MPI_INLINE int record_{f.name}({with_counted})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
                    f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
-    out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free)
+    out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free + body.completing + body.tell)
     out += indent([f"mpi_enter(t, {number}, {body.enter});"] + body.begun + ["if (counted)", "    mpi_count_begin(t);",
                    f"int result = MPI_REAL(counted, real({body.arguments(n)}));"])
     out += indent(after_free + body.after)
@@ -41,10 +43,13 @@ def c_wrapper(f):
     rest = body.arguments(n, False)
     everything = rest + (", " if n else "")
     out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n    return record_{f.name}({everything}false);\n}}\n\n"
+    out += followed(f, body)
     real_of = f"real_{f.name} *real = (real_{f.name} *)mpi_real"
     find = f'{real_of}_function(0, {number}, "{f.c_name}");'
 
     def call(depth, frame, real, recorded):
+        if body.matters:
+            real = f"RT_UNLIKELY({body.matters}) ? followed_{f.name}(real, {follower_words(f, body)}{rest}) : {real}"
         return indent([f"const uint32_t depth = {depth};",
                        f"if (mpi_open_at(t, depth, {number}, {frame}))",
                        f"    return {recorded};"] +
@@ -67,7 +72,6 @@ def c_wrapper(f):
     out += f"RT_COLD RECORDER_ENTRY static int counted_{f.name}({origin}{parameters(n) if n else ''})\n{{\n"
     out += indent([f"const unsigned own = mpi_hooks.own_begin({number});", f"int result = other_{f.name}(from, {everything}true);",
                    "MPI_OWN_END(own);", "return result;"]) + "}\n\n"
-    asleep = jump_if_asleep(f, 0, rest)
     out += f"MPI_AWAKE int awake_{f.name}" if asleep else f"MPI_ENTRY int {f.c_name}"
     out += f"({parameters(n)})\n{{\n" + indent(["struct recorder_thread *t = &recorder_self;"])
     out += indent(["if (MPI_IS_NESTED(t))", f"    return t->counted != 0 ? counted_{f.name}({origin_here}{rest})",
@@ -80,6 +84,23 @@ def c_wrapper(f):
     return out + f"MPI_MEASURED(entry_{f.name}, {number});\n\n"
 
 
+def follower_words(f, body):
+    """The number of the call's receive, for code that takes its completion."""
+    return "number, " if "(number &" in body.matters else ""
+
+
+def followed(f, body):
+    """C function that makes a call outside windows and takes what it completes."""
+    if not body.matters:
+        return ""
+    n = len(f.arguments)
+    numbered = "mpi_number number, " if follower_words(f, body) else ""
+    out = f"static MPI_RECORDED int followed_{f.name}(real_{f.name} *real, {numbered}{parameters(n)})\n{{\n"
+    out += indent(["struct recorder_thread *t = &recorder_self;"] + body.completing +
+                  [f"int result = MPI_REAL(t->counted != 0, real({body.arguments(n)}));"] + body.completed + ["return result;"])
+    return out + "}\n\n"
+
+
 def fortran_wrapper(f):
     n = f.fortran_arguments()
     ierror = n - 1 - sum(k.startswith("string") for _, k in f.arguments)
@@ -89,6 +110,7 @@ def fortran_wrapper(f):
     else:
         body = Body(f, True).prepare()
     before_free, after_free = follows(body)
+    before_free, after_free = before_free + body.number_before, after_free + body.number_after
     number = f"MPI_NUMBER_{f.name}"
     entry = number + " | MPI_OPEN_FORTRAN"
     everything = body.arguments(n, False)
@@ -104,11 +126,19 @@ def fortran_wrapper(f):
                    "}",
                    "uint32_t depth = t->open_depth;",
                    f"if (!mpi_open_at(t, depth, {entry}, from.frame)) {{"])
-    out += indent(before_free + [f"MPI_REAL_VOID(t->counted != 0, real({everything}));"], " " * 8)
+    out += indent(before_free, " " * 8)
+    if body.matters:
+        out += indent([f"if (RT_UNLIKELY({body.matters})) {{"] +
+                      ["    " + line for line in body.completing +
+                       [f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));",
+                        f"int result = mpi_fortran_result(a{ierror});"] + body.completed] +
+                      ["} else {", f"    MPI_REAL_VOID(t->counted != 0, real({everything}));", "}"], " " * 8)
+    else:
+        out += indent([f"MPI_REAL_VOID(t->counted != 0, real({everything}));"], " " * 8)
     if after_free:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
     out += indent([f"    mpi_close(t, depth, {entry});", "    MPI_OWN_END(own);", "    return;", "}"])
-    out += indent(body.before + before_free)
+    out += indent(body.before + before_free + body.completing + body.tell)
     out += indent([f"mpi_enter(t, {entry}, {body.enter});"] + body.begun + ["mpi_count_begin(t);",
                    f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));"])
     if after_free or body.after or "result" in body.leave:
@@ -179,8 +209,7 @@ def make_names(functions, _):
     out += "static const char *const names[] = {\n"
     out += "".join(f'    "{f.c_name}",\n' for f in functions)
     out += f"}};\n\nconst uint32_t event_mpi_functions = {len(functions)};\n\n"
-    small = {f.name: f.roles for f in functions}
-    roles = [small[f.name.removesuffix("_c")] if f.large else f.roles for f in functions]
+    roles = [f.roles for f in functions]
     out += f"static const uint8_t waits[{len(functions)}] = {{\n"
     out += "".join(f"    [{i}] = EVENT_MPI_WAITS_{r['waits'].upper()},\n" for i, r in enumerate(roles) if "waits" in r)
     initialize = " || ".join(f"function == {i}" for i, r in enumerate(roles) if "initializes" in r)
@@ -238,7 +267,7 @@ def make_python(functions, _):
     out = ('# SPDX-License-Identifier: BSD-3-Clause\n"""What MPI functions do. Made from mpi/functions.list by mpi/generate.py: do not edit.\n\n'
            'Names are without the suffix _c of large-count variants.\n"""\n# fmt: off\n')
     for name, what, holds in PYTHON:
-        chosen = [f'"{f.c_name}"' for f in functions if holds(f.roles)]
+        chosen = [f'"{f.c_name}"' for f in functions if holds(f.roles) and not f.large]
         out += f"\n# {what}\n{name} = frozenset({{\n" + "".join(f"    {n},\n" for n in chosen) + "})\n"
     return out
 

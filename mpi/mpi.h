@@ -68,6 +68,10 @@ extern uint32_t mpi_recorded RT_HIDDEN;
  * enter event of it. Any thread clears it before anything is recorded. Default 0. */
 extern _Atomic uint32_t mpi_asleep RT_HIDDEN;
 
+/* 1: messages and collective calls are numbered (mpi/numbers.h). Set as MPI_Init succeeds if windows
+ * may open later; else they have no numbers, even if they are recorded. */
+extern uint32_t mpi_numbering RT_HIDDEN;
+
 /* Copies the string at `address` of this process into `buffer` of n bytes, NUL-terminated. Returns
  * its length (cut at n - 1), or -1 if the memory becomes unreadable before a NUL or n - 1 bytes.
  * Never faults: it uses process_vm_readv on itself; if that is forbidden (seccomp), returns -1.
@@ -113,5 +117,10 @@ extern _Atomic bool mpi_is_up RT_HIDDEN;
 
 /* Number of requests whose completion could not be recorded for lack of memory. */
 extern _Atomic uint64_t mpi_completions_skipped;
+
+/* Number of messages that have no number because a table had no room, because a receive was freed
+ * while it was open, or because a cancelled one was not the last of its key. Later messages of their
+ * key have none either. */
+extern _Atomic uint64_t mpi_messages_unnumbered RT_HIDDEN;
 
 #endif

@@ -4,8 +4,8 @@
  *
  * The table belongs to the process. A handle in use belongs to one request, so an entry has one
  * writer at a time. An entry ends when its request completes. If the request completed outside
- * windows, the entry remains, but it belongs to another window and is ignored. A request without
- * room in the table is unknown. Libraries return one handle for all requests that are complete when
+ * windows, the entry remains until the library gives the handle to another request, or until
+ * another handle needs the place. A request without room in the table is unknown. Libraries return one handle for all requests that are complete when
  * they are made (sends, receives from MPI_PROC_NULL). A handle that is made twice without a
  * completion between is shared in this way, and tells nothing.
  *
@@ -13,6 +13,7 @@
  * completed the first, before the completing call is back here. So what is known of a request is
  * noted before the call that may complete it, and the entry is marked as awaited. If the handle is
  * made again then, the entry begins anew, with a number that differs from the noted one. */
+#include "mpi/numbers.h"
 #include "mpi/wrapper.h"
 
 #define SLOTS 65536u /* a power of two; only used entries take memory */
@@ -23,6 +24,7 @@
 #define ACTIVE 8u
 #define SHARED 16u
 #define AWAITED 32u
+#define CANCELLING 128u /* a send for which MPI_Cancel was called */
 #define KINDS 0xffu
 #define TIMES_SHIFT 8 /* how often the handle was made: 24 bits */
 #define TIMES 0xffffff00u
@@ -31,8 +33,13 @@
 _Atomic bool mpi_concurrent;
 
 static struct request_entry {
-    _Atomic uint64_t key;   /* handle + 1; 0: free */
-    _Atomic uint64_t value; /* kinds and flags | times << 8 | window << 32 */
+    _Atomic uint64_t key;      /* handle + 1; 0: free */
+    _Atomic uint64_t value;    /* kinds and flags | times << 8 | window << 32 */
+    _Atomic mpi_number number; /* of its message */
+    /* A persistent request's arguments, and the window in which it was made. */
+    uint64_t comm;
+    int32_t peer, tag;
+    uint32_t made_in;
 } entries[SLOTS];
 
 static struct request_entry *entry_at(uint64_t request, uint32_t i)
@@ -79,8 +86,8 @@ static bool is_of_window(const struct recorder_thread *t, uint64_t value)
     return (uint32_t)(value >> 32) == (uint32_t)t->window;
 }
 
-/* Claims the request's entry, or else a free one or one of a past window. Returns NULL if there is
- * none. */
+/* Claims the request's entry, or else a free one, or one whose request may be over. Returns NULL if
+ * there is none. */
 static struct request_entry *make(const struct recorder_thread *t, uint64_t request)
 {
     struct request_entry *e = find(request);
@@ -90,7 +97,11 @@ static struct request_entry *make(const struct recorder_thread *t, uint64_t requ
         struct request_entry *other = entry_at(request, i % TRIES);
         uint64_t key = atomic_load_explicit(&other->key, memory_order_relaxed);
         uint64_t value = atomic_load_explicit(&other->value, memory_order_relaxed);
-        bool stale = (value & (MPI_REQUEST_PERSISTENT | SHARED)) == 0 && !is_of_window(t, value);
+        /* Outside windows completions are not seen, so any of these may be over. */
+        bool decided =
+            (atomic_load_explicit(&other->number, memory_order_relaxed) & NUMBER_UNDECIDED) == 0;
+        bool stale = (value & (MPI_REQUEST_PERSISTENT | SHARED)) == 0 &&
+                     (!is_of_window(t, value) || (t->recording == 0 && decided));
         bool usable = i < TRIES ? key == 0 : key != CLAIMED && stale;
         if (usable && atomic_compare_exchange_strong(&other->key, &key, CLAIMED)) {
             /* keep `times`: a request noted earlier under this handle still has another number */
@@ -101,56 +112,125 @@ static struct request_entry *make(const struct recorder_thread *t, uint64_t requ
     return e;
 }
 
-void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds)
+/* Do several requests share this handle? Libraries have such handles for requests that are complete
+ * when they are made: Open MPI's is a variable, MPICH's is of the kind "builtin". */
+static bool is_predefined(uint64_t request)
+{
+    if (mpi_abi.kind == MPI_ABI_MPICH)
+        return request >> 30 == 1;
+    return mpi_abi.kind == MPI_ABI_OPEN_MPI &&
+           ((request >= mpi_abi.image_low[0] && request < mpi_abi.image_high[0]) ||
+            (request >= mpi_abi.image_low[1] && request < mpi_abi.image_high[1]));
+}
+
+static struct request_entry *note(const struct recorder_thread *t, uint64_t request, unsigned kinds,
+                                  mpi_number number)
 {
     struct request_entry *e = make(t, request);
-    if (e == NULL)
-        return;
+    if (e == NULL) {
+        mpi_number_freed(number); /* nothing tells when it completes */
+        return NULL;
+    }
     uint64_t before = atomic_load_explicit(&e->value, memory_order_relaxed);
     unsigned times = ((unsigned)before + (1u << TIMES_SHIFT)) & TIMES;
     if ((kinds & MPI_REQUEST_PERSISTENT) == 0) {
-        bool twice = (before & ACTIVE) != 0 && is_of_window(t, before) &&
+        bool twice = t->recording != 0 && (before & ACTIVE) != 0 && is_of_window(t, before) &&
                      (before & (MPI_REQUEST_PERSISTENT | AWAITED)) == 0;
         kinds |= ACTIVE | (twice ? SHARED : (unsigned)(before & SHARED));
     }
+    atomic_store_explicit(&e->number, number, memory_order_relaxed);
     put(e, request, value_of(t, kinds | times));
+    return e;
 }
 
-void mpi_request_started(const struct recorder_thread *t, uint64_t request)
+void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds,
+                      mpi_number number)
+{
+    if (t->recording == 0 && is_predefined(request)) /* other requests have this handle as well */
+        return;
+    (void)note(t, request, kinds, number);
+}
+
+void mpi_request_made_persistent(const struct recorder_thread *t, uint64_t request, unsigned kinds,
+                                 uint64_t comm, int peer, int tag)
+{
+    struct request_entry *e = note(t, request, kinds | MPI_REQUEST_PERSISTENT, NO_NUMBER);
+    if (e == NULL)
+        return;
+    e->comm = comm;
+    e->peer = peer;
+    e->tag = tag;
+    e->made_in = (uint32_t)t->window;
+}
+
+void mpi_request_started(struct recorder_thread *t, uint64_t request)
 {
     struct request_entry *e = find(request);
     uint64_t value = e != NULL ? atomic_load_explicit(&e->value, memory_order_relaxed) : 0;
-    if ((value & MPI_REQUEST_PERSISTENT) != 0)
-        atomic_store_explicit(&e->value, value_of(t, (unsigned)value | ACTIVE),
-                              memory_order_relaxed);
+    if ((value & MPI_REQUEST_PERSISTENT) == 0)
+        return;
+    mpi_number n = NO_NUMBER;
+    if (e->comm != 0 && (value & MPI_REQUEST_RECEIVE) != 0) {
+        n = mpi_number_receive(e->comm, e->peer, e->tag);
+    } else if (e->comm != 0) {
+        n = mpi_number_send(e->comm, e->peer, e->tag);
+        mpi_tell_send(t, n, e->made_in != (uint32_t)t->window);
+    }
+    atomic_store_explicit(&e->number, n, memory_order_relaxed);
+    atomic_store_explicit(&e->value, value_of(t, (unsigned)(value & ~CANCELLING) | ACTIVE),
+                          memory_order_relaxed);
+}
+
+void mpi_request_cancelling(uint64_t request)
+{
+    struct request_entry *e = find(request);
+    uint64_t value = e != NULL ? atomic_load_explicit(&e->value, memory_order_relaxed) : 0;
+    if ((value & SHARED) != 0 || (value & (ACTIVE | CANCELLING)) != ACTIVE)
+        return;
+    bool a_send = (value & MPI_REQUEST_RECEIVE) == 0;
+    mpi_number n = atomic_load_explicit(&e->number, memory_order_relaxed);
+    if (n == NO_NUMBER)
+        return;
+    atomic_store_explicit(&e->number, mpi_number_cancelling(n, a_send), memory_order_relaxed);
+    if (a_send)
+        (void)atomic_fetch_or(&e->value, CANCELLING);
 }
 
 /* --- notes before a completion ---------------------------------------------------------------- */
 
-uint64_t mpi_request_noted(uint64_t request)
+struct mpi_noted mpi_request_noted(uint64_t request)
 {
-    struct request_entry *e = find(request);
-    return e != NULL ? atomic_load_explicit(&e->value, memory_order_acquire) : 0;
+    const struct request_entry *e = find(request);
+    struct mpi_noted noted = {0, NO_NUMBER};
+    if (e != NULL) {
+        noted.value = atomic_load_explicit(&e->value, memory_order_acquire);
+        noted.number = atomic_load_explicit(&e->number, memory_order_relaxed);
+    }
+    return noted;
 }
 
-uint64_t mpi_request_await(uint64_t request)
+struct mpi_noted mpi_request_await(uint64_t request)
 {
     struct request_entry *e = are_concurrent() ? find(request) : NULL;
+    struct mpi_noted noted = {0, NO_NUMBER};
     if (e == NULL)
-        return 0;
+        return noted;
     uint64_t value = atomic_load_explicit(&e->value, memory_order_acquire);
     while ((value & (MPI_REQUEST_PERSISTENT | AWAITED | SHARED)) == 0 && value != 0 &&
            !atomic_compare_exchange_weak(&e->value, &value, value | AWAITED))
         ;
     bool plain = (value & (MPI_REQUEST_PERSISTENT | SHARED)) == 0 && value != 0;
-    return plain ? value | AWAITED : value;
+    noted.value = plain ? value | AWAITED : value;
+    noted.number = atomic_load_explicit(&e->number, memory_order_relaxed);
+    return noted;
 }
 
-void mpi_request_awaited(uint64_t request, uint64_t noted)
+void mpi_request_awaited(uint64_t request, struct mpi_noted noted)
 {
-    struct request_entry *e = (noted & AWAITED) != 0 ? find(request) : NULL;
+    struct request_entry *e = (noted.value & AWAITED) != 0 ? find(request) : NULL;
     if (e != NULL)
-        (void)atomic_compare_exchange_strong(&e->value, &noted, noted & ~(uint64_t)AWAITED);
+        (void)atomic_compare_exchange_strong(&e->value, &noted.value,
+                                             noted.value & ~(uint64_t)AWAITED);
 }
 
 /* Removes the entry, unless the handle belongs to another request by now. */
@@ -163,33 +243,46 @@ static void forget(struct request_entry *e, uint64_t request, uint64_t noted)
     atomic_store_explicit(&e->key, same ? 0 : request + 1, memory_order_release);
 }
 
-void mpi_request_freed(uint64_t request, uint64_t noted)
+void mpi_request_freed(uint64_t request, struct mpi_noted noted)
 {
-    forget(find(request), request, noted);
+    if ((noted.value & ACTIVE) != 0 && (noted.value & MPI_REQUEST_RECEIVE) != 0)
+        mpi_number_freed(noted.number);
+    if ((noted.value & CANCELLING) != 0)
+        mpi_number_cancelled(noted.number, true);
+    forget(find(request), request, noted.value);
 }
 
-enum mpi_request_kind mpi_request_completed(const struct recorder_thread *t, uint64_t request,
-                                            uint64_t noted, bool empty)
+struct mpi_completed mpi_request_completed(const struct recorder_thread *t, uint64_t request,
+                                           struct mpi_noted noted, bool empty)
 {
     struct request_entry *e = find(request);
-    uint64_t value = noted;
-    if (!are_concurrent() && e != NULL)
-        value = atomic_load_explicit(&e->value, memory_order_relaxed);
+    if (!are_concurrent())
+        noted = mpi_request_noted(request);
+    uint64_t value = noted.value;
+    struct mpi_completed c = {.kind = empty ? MPI_REQUEST_NONE : MPI_REQUEST_UNKNOWN};
     if (value == 0)
-        return empty ? MPI_REQUEST_NONE : MPI_REQUEST_UNKNOWN;
+        return c;
     bool here = is_of_window(t, value), persistent = (value & MPI_REQUEST_PERSISTENT) != 0;
     bool receive = (value & MPI_REQUEST_RECEIVE) != 0;
-    if (!here && !persistent)
-        return empty ? MPI_REQUEST_NONE : MPI_REQUEST_UNKNOWN;
+    if (!here && !persistent && (mpi_numbering == 0 || is_predefined(request)))
+        return c;
     if (!persistent && (value & SHARED) == 0)
         forget(e, request, value);
     else if (e != NULL)
         (void)atomic_compare_exchange_strong(&e->value, &value, value & ~(uint64_t)ACTIVE);
+    c.kind = MPI_REQUEST_NONE;
     if (persistent && (here ? (value & ACTIVE) == 0 : receive && empty))
-        return MPI_REQUEST_NONE;
-    if ((value & MPI_REQUEST_SILENT) != 0)
-        return MPI_REQUEST_SILENT;
+        return c;
+    c.kind = MPI_REQUEST_OTHER;
     if ((value & SHARED) != 0)
-        return MPI_REQUEST_OTHER;
-    return receive ? MPI_REQUEST_RECEIVE : MPI_REQUEST_OTHER;
+        return c;
+    c.number = noted.number;
+    c.cancelling = (value & CANCELLING) != 0;
+    c.receives = receive;
+    c.outside = !here || (persistent && e != NULL && e->made_in != (uint32_t)t->window);
+    if ((value & MPI_REQUEST_SILENT) != 0)
+        c.kind = MPI_REQUEST_SILENT;
+    else if (receive)
+        c.kind = MPI_REQUEST_RECEIVE;
+    return c;
 }

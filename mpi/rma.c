@@ -67,3 +67,9 @@ uint32_t mpi_win_comm_id(struct recorder_thread *t, uint64_t win)
         return 0;
     return atomic_load(&w->ended) ? atomic_load(&w->id) : mpi_comm_id(t, atomic_load(&w->comm));
 }
+
+uint64_t mpi_win_comm(uint64_t win)
+{
+    struct win *w = find(win + 1, atomic_load(&wins_used));
+    return w != NULL && !atomic_load(&w->ended) ? atomic_load(&w->comm) : mpi_abi.comm_null;
+}

@@ -51,6 +51,7 @@ static void end_init(bool world, int result)
     /* MPI_THREAD_SERIALIZED is 2, in the standard's interface 2048; a session may have any level */
     if (!world || level > 2)
         atomic_store(&mpi_concurrent, true);
+    mpi_numbering_begin();
     if (mpi_hooks.init_done != NULL)
         mpi_hooks.init_done(rank, size, level, (int)mpi_abi.kind);
 }

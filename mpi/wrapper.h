@@ -11,6 +11,7 @@
 #include "mpi/abi.h"
 #include "mpi/functions.h" /* generated: MPI_NUMBER_*, MPI_FUNCTIONS */
 #include "mpi/mpi.h"
+#include "mpi/numbers.h"
 
 typedef uint64_t mpi_word;
 
@@ -362,6 +363,8 @@ bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
  * it. */
 void mpi_win_made(uint64_t win, uint64_t comm);
 void mpi_win_freed(uint64_t win);
+/* Returns the window's communicator; the null communicator if that has been freed. */
+uint64_t mpi_win_comm(uint64_t win);
 /* Returns the number of the window's communicator; 0 if unknown. */
 uint32_t mpi_win_comm_id(struct recorder_thread *t, uint64_t win);
 /* Notes that the communicator with this number ends. Its windows stay valid. */
@@ -388,23 +391,43 @@ static inline unsigned mpi_request_of_both(void)
 {
     return mpi_abi.kind == MPI_ABI_MPICH ? MPI_REQUEST_SILENT : MPI_REQUEST_RECEIVE;
 }
-/* Notes that a call made a request, or started a persistent one. `kinds`: values of enum
- * mpi_request_kind. */
-void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds);
-void mpi_request_started(const struct recorder_thread *t, uint64_t request);
+/* Notes that a call made a request, inside or outside windows. `kinds`: values of enum
+ * mpi_request_kind. `number`: of its message. */
+void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds,
+                      mpi_number number);
+/* The same for a persistent request of a send or a receive with these arguments; comm 0: of
+ * something else. mpi_request_started() numbers its message, and records a send's number. */
+void mpi_request_made_persistent(const struct recorder_thread *t, uint64_t request, unsigned kinds,
+                                 uint64_t comm, int peer, int tag);
+void mpi_request_started(struct recorder_thread *t, uint64_t request);
+/* MPI_Cancel is called for the request. */
+void mpi_request_cancelling(uint64_t request);
+/* What is known of a request at a moment; value 0: nothing. */
+struct mpi_noted {
+    uint64_t value;
+    mpi_number number;
+};
 /* Before MPI_Request_free, mpi_request_noted() returns what is known of the request; afterwards,
  * mpi_request_freed() forgets it. */
-uint64_t mpi_request_noted(uint64_t request);
-void mpi_request_freed(uint64_t request, uint64_t noted);
-/* Before a call that may complete the request, mpi_request_await() returns what is known of it; 0
- * if nothing is, or if only one thread uses MPI. mpi_request_awaited(): the call did not complete
- * it. */
-uint64_t mpi_request_await(uint64_t request);
-void mpi_request_awaited(uint64_t request, uint64_t noted);
-/* Returns the kind of a completed request. `noted`: from mpi_request_await(). `empty`: the status
- * is MPI-3.1's empty status (3.7.3), which inactive requests have. */
-enum mpi_request_kind mpi_request_completed(const struct recorder_thread *t, uint64_t request,
-                                            uint64_t noted, bool empty);
+struct mpi_noted mpi_request_noted(uint64_t request);
+void mpi_request_freed(uint64_t request, struct mpi_noted noted);
+/* Before a call that may complete the request, mpi_request_await() returns what is known of it; a
+ * value of 0 if nothing is, or if only one thread uses MPI. mpi_request_awaited(): the call did not
+ * complete it. */
+struct mpi_noted mpi_request_await(uint64_t request);
+void mpi_request_awaited(uint64_t request, struct mpi_noted noted);
+/* A completed request. */
+struct mpi_completed {
+    enum mpi_request_kind kind;
+    mpi_number number; /* of its message */
+    bool receives;     /* it is a receive */
+    bool outside;      /* posted, or made, outside the window */
+    bool cancelling;   /* a send for which MPI_Cancel was called */
+};
+/* Returns what has completed. `noted`: from mpi_request_await(). `empty`: the status is MPI-3.1's
+ * empty status (3.7.3), which inactive requests have. */
+struct mpi_completed mpi_request_completed(const struct recorder_thread *t, uint64_t request,
+                                           struct mpi_noted noted, bool empty);
 /* Several threads may be in MPI at once, so requests must be awaited. */
 extern _Atomic bool mpi_concurrent;
 
@@ -412,8 +435,10 @@ extern _Atomic bool mpi_concurrent;
 
 /* One completion. If the program ignores the status, MPI gets `own` instead. */
 struct mpi_one {
-    uint64_t request, noted;
-    bool plain; /* a receive without a request */
+    uint64_t request;
+    struct mpi_noted noted;
+    bool plain; /* a receive without a request; then `noted.number` is its number, in `comm` */
+    uint64_t comm;
     mpi_word status;
     _Alignas(8) unsigned char own[64];
 };
@@ -421,16 +446,29 @@ struct mpi_one {
  * receive. */
 mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, bool fortran);
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done);
+/* The same for a call that receives: `number` is that of its receive. */
+void mpi_receive_begin(struct mpi_one *c, mpi_number number, uint64_t comm);
+void mpi_receive_end(struct recorder_thread *t, const struct mpi_one *c, int result);
+/* A call that receives has failed. A message that is too long for its buffer is received all the
+ * same. */
+void mpi_receive_failed(mpi_number number, int result);
+/* A matched probe has found a message, which its status describes. */
+void mpi_probed(const struct recorder_thread *t, const struct mpi_one *c, uint64_t comm,
+                uint64_t message);
+/* Returns the number of a message that a matched probe has found. */
+mpi_number mpi_message_number(uint64_t message);
 
 #define MPI_STATUSES 12 /* few, because the stack may be small */
 struct mpi_many {
     uint32_t n; /* requests noted; 0: none, or no room for them */
     bool own;   /* MPI gets our statuses */
     mpi_word status, array;
-    uint64_t *requests, *noted;
+    uint64_t *requests;
+    struct mpi_noted *noted;
     unsigned char *statuses;
     struct recorder_scratch *scratch; /* for more than MPI_STATUSES requests */
-    uint64_t few_requests[MPI_STATUSES], few_noted[MPI_STATUSES];
+    uint64_t few_requests[MPI_STATUSES];
+    struct mpi_noted few_noted[MPI_STATUSES];
     _Alignas(8) unsigned char few_statuses[MPI_STATUSES * 32];
 };
 /* Returns the word to pass as the array of statuses. */
@@ -464,7 +502,7 @@ static inline uint64_t mpi_message_at(mpi_word address, bool fortran)
 void mpi_receives(struct recorder_thread *t, uint64_t source_tag, uint64_t room);
 void mpi_message_taken(struct recorder_thread *t, uint64_t message);
 
-/* Notes and records persistent requests that have been started. */
+/* Numbers, notes and records persistent requests that have been started. */
 void mpi_started(struct recorder_thread *t, mpi_word count, mpi_word requests, bool fortran);
 
 /* Returns *ierror of a Fortran call; 0 if the program left it out (mpi_f08). */

@@ -46,7 +46,6 @@ struct rt_channels_message {
     uint64_t bytes;
     uint32_t send_row, receive_row; /* in /rows/thread */
     int32_t sender, receiver, tag;  /* ranks of the world */
-    uint8_t likely;                 /* 1: likely, 0: certain */
 };
 
 struct rt_channel_about {

@@ -55,6 +55,9 @@ _Static_assert(sizeof(struct event_slot) == 32, "a slot is 32 bytes");
     0x10u /* made inside another recorded MPI call (a callback, a thread level) */
 #define EVENT_FLAG_FORTRAN 0x20u /* reached through a Fortran entry point */
 
+/* In EV_MPI_SEND_NUMBER and EV_MPI_RECEIVE_NUMBER: the message has no number. */
+#define EVENT_NO_NUMBER ((UINT64_C(1) << 47) - 1)
+
 #define EVENT_HEAD(code, flags, cpu, mark)                                                         \
     ((uint64_t)(code) | (uint64_t)(flags) << 24 | (uint64_t)(uint16_t)(cpu) << 32 |                \
      (uint64_t)(uint16_t)(mark) << 48)

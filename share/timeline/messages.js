@@ -11,7 +11,7 @@ function messagesOf() {
     if (mail || size === 0 || at + size > store.ready)
         return mail;
     const all = { n: count, send: new Float64Array(count), sent: new Float64Array(count), receive: new Float64Array(count), received: new Float64Array(count),
-        from: new Uint32Array(count), to: new Uint32Array(count), bytes: new Float64Array(count), tag: new Float64Array(count), comm: new Uint32Array(count), likely: new Uint8Array(count) };
+        from: new Uint32Array(count), to: new Uint32Array(count), bytes: new Float64Array(count), tag: new Float64Array(count), comm: new Uint32Array(count) };
     let last = 0;
     place = at;
     for (let i = 0; i < count; i++) {
@@ -23,9 +23,7 @@ function messagesOf() {
         all.to[i] = number();
         all.bytes[i] = number();
         all.tag[i] = signed();
-        const comm = number(); /* 2 * communicator + (1 if the message is likely, not sure) */
-        all.comm[i] = Math.floor(comm / 2);
-        all.likely[i] = comm % 2;
+        all.comm[i] = number();
     }
     return mail = all;
 }
@@ -68,20 +66,15 @@ function paintMessage(all, i, rows) {
 
 function strokeMessages(all, which, width, colour) {
     const rows = rowsOfThreads();
-    /* A wider line of the background's colour makes an edge, visible on any box. Likely messages
-     * are dashed. */
-    for (const [w, c] of [[width + 2, theme.backText], [width, colour]])
-        for (const likely of [0, 1]) {
-            canvas.beginPath();
-            for (const i of which)
-                if (all.likely[i] === likely)
-                    paintMessage(all, i, rows);
-            canvas.strokeStyle = c;
-            canvas.lineWidth = w * ratio;
-            canvas.setLineDash(likely ? [5 * ratio, 4 * ratio] : []);
-            canvas.stroke();
-        }
-    canvas.setLineDash([]);
+    /* A wider line of the background's colour makes an edge, visible on any box. */
+    for (const [w, c] of [[width + 2, theme.backText], [width, colour]]) {
+        canvas.beginPath();
+        for (const i of which)
+            paintMessage(all, i, rows);
+        canvas.strokeStyle = c;
+        canvas.lineWidth = w * ratio;
+        canvas.stroke();
+    }
 }
 
 /* Draws the messages on their way in the view; only each n-th if there are too many. */
@@ -108,7 +101,7 @@ function paintMessages() {
 function messageText(i) {
     const all = messagesOf(), name = (stream) => processes.find((p) => p.number === threads[stream].process).name, size = meta.messages.sizes[all.comm[i]];
     return `${name(all.from[i])} to ${name(all.to[i])}: ${amount(all.bytes[i])} bytes, tag ${all.tag[i]}, communicator of ${size || "?"}; sent from ${exact(all.send[i])}, `
-        + `posted ${exact(all.receive[i])}, received ${exact(all.received[i])} (${duration(all.received[i] - all.send[i])})` + (all.likely[i] ? "; likely, not sure" : "");
+        + `posted ${exact(all.receive[i])}, received ${exact(all.received[i])} (${duration(all.received[i] - all.send[i])})`;
 }
 
 /* Returns the elements for the panel. */
@@ -122,8 +115,7 @@ function messageFacts(item) {
 function messageNote() {
     const { count, size, unmatched } = meta.messages;
     const left = unmatched.map((u) => element("li", {}, `${u.why}: ${amount(u.sends)} sends, ${amount(u.receives)} receives`));
-    const likely = meta.messages.likely;
-    const text = `${amount(count)} of which both ends are known` + (likely ? `, ${amount(likely)} of them likely, not sure (dashed)` : "") + (count > 0 && size === 0 ? ", more than this page holds: -window, -from with -to, or -rank make smaller pages" : "") + ".";
+    const text = `${amount(count)} of which both ends are known` + (count > 0 && size === 0 ? ", more than this page holds: -window, -from with -to, or -rank make smaller pages" : "") + ".";
     return [element("h2", {}, "Messages"), element("p", { class: "note" }, text), ...(left.length ? [element("p", { class: "note" }, "Without a partner:"), element("ul", { class: "note" }, ...left)] : [])];
 }
 

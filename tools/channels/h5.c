@@ -58,8 +58,7 @@ static void keep_message(void *context, const struct message *m)
                                             .receive_row = m->receive_stream,
                                             .sender = m->sender,
                                             .receiver = m->receiver,
-                                            .tag = m->tag,
-                                            .likely = m->likely};
+                                            .tag = m->tag};
     if (h->rc == 0)
         h->rc = rt_channels_put_message(h->file, &row, &h->e);
     h->found->messages++;

@@ -282,8 +282,6 @@ static void message(void *state, uint32_t stream, int64_t ns, const struct expor
     json_int(&j, "to_rank", export_info(x, m->receive_stream)->rank);
     json_int(&j, "tag", m->tag);
     json_uint(&j, "bytes", m->bytes);
-    if (m->likely)
-        json_bool(&j, "likely", true);
     json_object_end(&j);
     json_object_end(&j);
     check(c);

@@ -76,7 +76,7 @@ static int take_option(void *options, const struct arguments *a)
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
         tool_error("export", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else if (strcmp(name, "messages") == 0 && !messages_choose(a->value))
-        tool_error("export", "-messages is \"%s\": likely, sure and none are legal", a->value);
+        tool_error("export", "-messages is \"%s\": all and none are legal", a->value);
     else {
         o->force |= strcmp(name, "force") == 0;
         return TOOL_OK;
@@ -121,8 +121,8 @@ static void say_what_differs(const struct export_tally *t, bool shows_spans)
                      t->crossing);
 }
 
-/* Reports in one line, by reason, the sends and receives without a partner; also likely messages
- * and those left out. */
+/* Reports in one line, by reason, the sends and receives without a partner; also messages left
+ * out. */
 static void say_unmatched(const struct export_messages *m)
 {
     uint64_t sends = 0, receives = 0;
@@ -136,14 +136,6 @@ static void say_unmatched(const struct export_messages *m)
                                   n == 0 ? "" : "; ", m->left.sends[i], m->left.receives[i],
                                   unmatched_text((enum unmatched_reason)i));
     }
-    size_t likely = 0;
-    for (size_t i = 0; i < m->count; i++)
-        likely += m->all[i].likely;
-    if (likely != 0)
-        tool_warning("export",
-                     "%zu of %zu messages are likely ones, in windows, not sure "
-                     "(-messages sure leaves them out)",
-                     likely, m->count);
     if (n != 0)
         tool_warning("export",
                      "%" PRIu64 " sends and %" PRIu64 " receives of these ranks, in all their "
@@ -317,10 +309,7 @@ static const struct command_option export_options[] = {
     {"window", "N[-M]", "only events of the windows with these ordinals", 'w'},
     {"from", "SECONDS", "only from there on, in seconds since the run began", 0},
     {"to", "SECONDS", "only up to there, likewise", 0},
-    {"messages", "WHICH",
-     "likely (the default): also those of windows that times and sizes leave one partner; sure: "
-     "those alone that are certain; none",
-     0},
+    {"messages", "WHICH", "all (the default), or none", 0},
     {"force", NULL, "replace OUT, or FILE, if it is there, once the new one is whole", 'f'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",
      0},
@@ -343,10 +332,9 @@ const struct command command_export = {
         "beyond the "
         "one that it began in is written in pieces. Counters become counters (OTF2: metrics; ovni: "
         "marks).\n\n"
-        "--chrome and --otf2 show messages from the call that sends to where they are received, as "
-        "far as it is sure which belong together, or likely (JSON marks these, for OTF2 they are "
-        "counted), and if both ends are in the selection; what has "
-        "no partner is counted, by reason. For these the run is read twice.\n\n"
+        "--chrome and --otf2 show messages from the call that sends to where they are received, if "
+        "both ends are in windows and in the selection; what has no partner is counted, by reason. "
+        "For these the run is read twice.\n\n"
         "--otf2: threads are locations, processes location groups, hosts the system tree; blocking "
         "collective operations are recorded as such if the communicator is known on all of its "
         "ranks, all of them are exported, and it has one group.\n\n"

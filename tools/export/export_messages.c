@@ -59,7 +59,6 @@ static void found(void *context, const struct message *m)
         .receive_stream = m->receive_stream,
         .tag = m->tag,
         .comm = m->comm,
-        .likely = m->likely,
     };
 }
 

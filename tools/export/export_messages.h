@@ -18,7 +18,6 @@ struct export_message {
     uint32_t send_stream, receive_stream;
     int32_t tag;
     uint32_t comm; /* index in comms_all() */
-    bool likely;   /* not sure */
 };
 
 struct export_messages {

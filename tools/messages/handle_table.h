@@ -3,12 +3,11 @@
 #ifndef REGTRACE_TOOLS_MESSAGES_HANDLE_TABLE_H
 #define REGTRACE_TOOLS_MESSAGES_HANDLE_TABLE_H
 
-#include "base/error.h"
+#include "tools/messages/waiting_ends.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sent;
 struct posted;
 
 /* By `kind`: an active request, the parameters of a persistent one, or the message of a matched
@@ -17,10 +16,10 @@ struct handle_entry {
     struct handle_entry *next;
     enum { ACTIVE, PARAMETERS, MESSAGE } kind;
     uint64_t handle;
-    int64_t ns; /* time at which it was created */
-    struct sent *sent;
-    uint32_t likely; /* number of its send (likely_messages.h); 0: none */
-    bool slow;       /* a send whose completion may wait for the receiver */
+    int64_t ns;      /* time at which it was created */
+    uint32_t stream; /* its thread */
+    bool sends;
+    struct message_identity sent; /* the message that it sends */
     struct posted *posted;
     unsigned does;
     uint64_t a, b;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Passes sends and receives on to the certain queues (queues.h) or to the likely ones
- * (likely_messages.h), or counts them. */
+ * Gives sends and receives their identities, and passes on messages whose two ends are there. */
 #include "tools/messages/message_ends.h"
 
 #include "base/format/event_fields.h"
@@ -10,49 +9,11 @@
 #include <stdlib.h>
 
 enum { COMM_MANY = 0xffff };
-#define SECOND INT64_C(1000000000) /* clocks of nodes are off by less */
 
 static int no_memory(struct rt_error *e)
 {
     rt_error_set(e, "no memory");
     return -ENOMEM;
-}
-
-/* Reports a message; fills in what its queue determines. */
-static void tell(const struct messages *m, const struct queue_key *key, struct message what)
-{
-    what.tag = key->tag;
-    what.sender = comms_world_rank(m->comms, key->sender);
-    what.receiver = comms_world_rank(m->comms, key->receiver);
-    what.comm = key->comm;
-    m->found(m->context, &what);
-}
-
-void ends_found(void *context, const struct queue_key *key, const struct sent *s,
-                const struct received *r)
-{
-    tell(context, key,
-         (struct message){.send_stream = s->stream,
-                          .receive_stream = r->stream,
-                          .send_ns = s->ns,
-                          .sent_ns = s->end_ns,
-                          .receive_ns = r->ns,
-                          .received_ns = r->received_ns,
-                          .bytes = s->bytes});
-}
-
-void ends_found_likely(void *context, const struct queue_key *key, const struct likely_send *s,
-                       const struct likely_receive *r)
-{
-    tell(context, key,
-         (struct message){.send_stream = s->stream,
-                          .receive_stream = r->stream,
-                          .send_ns = s->ns,
-                          .sent_ns = s->end_ns == INT64_MAX ? r->received_ns : s->end_ns,
-                          .receive_ns = r->ns,
-                          .received_ns = r->received_ns,
-                          .bytes = s->bytes,
-                          .likely = true});
 }
 
 /* Returns the process of a rank that is a peer of `process`. */
@@ -68,222 +29,362 @@ static uint32_t peer_of(const struct messages *m, uint32_t process, uint32_t com
 }
 
 /* Returns the communicator, or NO_COMM if it is not known. If the process had run out of numbers
- * (COMM_MANY), the call may be on any communicator: from `ns` on no message of this process is
- * certain. */
-static uint32_t comm_of(struct messages *m, uint32_t process, uint64_t b, int64_t ns)
+ * (COMM_MANY), the call may be on any communicator: without numbers, no later message of this
+ * process is certain. */
+static uint32_t comm_of(struct messages *m, uint32_t process, uint32_t id, int64_t ns)
 {
-    uint32_t id = (uint32_t)EV_MPI_ENTER_comm(0, b), side;
-    if (id == COMM_MANY) {
-        likely_spoil(m->likely, process);
-        if (m->processes[process].whole > ns)
-            m->processes[process].whole = ns;
-    }
+    uint32_t side;
+    if (id == COMM_MANY && m->processes[process].whole > ns)
+        m->processes[process].whole = ns;
     return id != 0 && id != COMM_MANY ? comms_find(m->comms, process, id, &side) : NO_COMM;
 }
 
-/* Returns whether all sends and receives of that process that can be certain have come by `now`. */
-static bool is_past(const struct messages *m, uint32_t process, int64_t now)
+/* The counter of messages of a process without numbers. These readers come after the streams. */
+static struct number_key counter_of(const struct messages *m, uint32_t process, uint32_t comm,
+                                    int32_t peer, int32_t tag, enum number_kind kind)
 {
-    int64_t whole = m->processes[process].whole;
-    return m->processes[process].is_known && whole < INT64_MAX - SECOND && now > whole + SECOND;
+    return (struct number_key){m->thread_count + process, comm, peer, tag, kind};
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void count_left(struct messages *m, const struct message_end *x, enum unmatched_reason why)
+{
+    (x->is_send ? m->left.sends : m->left.receives)[why]++;
+}
+
+/* Do the sizes contradict each other? */
+static bool are_unlike(const struct message_end *s, const struct message_end *r)
+{
+    if (s->bytes == 0)
+        return false;
+    return r->bytes == BYTES_UNKNOWN ? s->bytes > r->room : s->bytes != r->bytes;
+}
+
+static void tell(const struct messages *m, const struct message_end *s, const struct message_end *r)
+{
+    const struct message_identity *k = &s->identity;
+    const bool known = r->bytes != BYTES_UNKNOWN && s->bytes == 0;
+    m->found(m->context, &(struct message){.send_stream = s->stream,
+                                           .receive_stream = r->stream,
+                                           .send_ns = s->ns,
+                                           .sent_ns = s->end_ns,
+                                           .receive_ns = r->ns,
+                                           .received_ns = r->end_ns,
+                                           .bytes = known ? r->bytes : s->bytes,
+                                           .tag = k->tag,
+                                           .sender = comms_world_rank(m->comms, k->sender),
+                                           .receiver = comms_world_rank(m->comms, k->receiver),
+                                           .comm = k->comm});
+}
+
+static int meet(struct messages *m, const struct message_end *x, struct rt_error *e)
+{
+    struct message_end other;
+    bool met;
+    if (waiting_meet(m->waiting, x, &other, &met) != 0)
+        return no_memory(e);
+    if (!met)
+        return 0;
+    const struct message_end *s = x->is_send ? x : &other, *r = x->is_send ? &other : x;
+    enum unmatched_reason why = s->concurrent || r->concurrent ? UNMATCHED_CONCURRENT
+                                : are_unlike(s, r)             ? UNMATCHED_UNLIKE
+                                                               : UNMATCHED_REASONS;
+    if (why == UNMATCHED_REASONS) {
+        tell(m, s, r);
+    } else {
+        count_left(m, s, why);
+        count_left(m, r, why);
+    }
+    return 0;
+}
+
+/* --- sends ------------------------------------------------------------------------------------ */
+
+/* Marks this send and those of other threads that are under way on the same queue: their order is
+ * not known. */
+static void mark_concurrent_sends(struct messages *m, uint32_t process, struct message_end *s)
+{
+    uint32_t i = m->processes[process].first_thread;
+    for (; i != UINT32_MAX; i = m->threads[i].next) {
+        struct message_thread *t = &m->threads[i];
+        for (uint32_t d = 0; i != s->stream && d < t->depth; d++) {
+            struct message_end *o = &t->frames[d].send;
+            if (t->frames[d].sends && o->identity.comm == s->identity.comm &&
+                o->identity.receiver == s->identity.receiver && o->identity.tag == s->identity.tag)
+                o->concurrent = s->concurrent = true;
+        }
+    }
+}
+
+/* Returns the number of the send in *number; *numbered false: it has none. */
+static int number_send(struct messages *m, const struct stream_record *r, int64_t ns,
+                       const struct number_key *key, uint32_t comm, bool *numbered,
+                       uint64_t *number, struct rt_error *e)
+{
+    uint32_t process = comms_process_of(m->comms, r->stream);
+    const struct message_process *p = &m->processes[process];
+    const struct number_key counter =
+        counter_of(m, process, comm, key->peer, key->tag, NUMBER_OF_SEND);
+    *numbered = p->is_numbered ? numbers_take(m->numbers, key, number) : ns < p->whole;
+    if (p->is_numbered || !*numbered)
+        return 0;
+    if (numbers_count(m->numbers, &counter, number) != 0)
+        return no_memory(e);
+    *numbered = *number != EVENT_NO_NUMBER;
+    return 0;
 }
 
 int ends_send(struct messages *m, const struct stream_record *r, int64_t ns, uint64_t a, uint64_t b,
-              unsigned does, struct kept_send *out, struct rt_error *e)
+              struct message_end *out, bool *sends, struct rt_error *e)
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
-    int32_t peer = (int32_t)EV_MPI_ENTER_peer(a, b);
-    *out = (struct kept_send){NULL, 0};
-    if (peer == PROC_NULL)
+    const struct number_key key = {r->stream, (uint32_t)EV_MPI_ENTER_comm(a, b),
+                                   (int32_t)EV_MPI_ENTER_peer(a, b),
+                                   (int32_t)EV_MPI_ENTER_tag(a, b), NUMBER_OF_SEND};
+    uint64_t number = 0;
+    bool numbered = false;
+    *sends = false;
+    if (key.peer == PROC_NULL)
         return 0;
-    uint32_t comm = comm_of(m, process, b, ns);
-    m->processes[process].is_known = true;
-    if (comm == NO_COMM) {
-        m->left.sends[UNMATCHED_UNIDENTIFIED]++;
-        return 0;
-    }
-    struct queue_key key = {comm, process, peer_of(m, process, comm, peer),
-                            (int32_t)EV_MPI_ENTER_tag(a, b)};
-    const uint64_t bytes = EV_MPI_ENTER_bytes(a, b);
-    const bool outside = ns >= m->processes[process].whole, alone = key.receiver == NO_PROCESS;
-    if (outside || alone ||
-        (is_past(m, key.receiver, ns) && !queues_expects(m->queues, &key, false))) {
-        enum unmatched_reason why = outside && !alone ? UNMATCHED_OUTSIDE : UNMATCHED_ALONE;
-        const struct likely_send s = {.key = key,
-                                      .flags =
-                                          (uint8_t)(((does & AT_ONCE) != 0) * LIKELY_SYNCHRONOUS |
-                                                    ((does & BUFFERS) != 0) * LIKELY_BUFFERED),
-                                      .why = (uint8_t)why,
-                                      .stream = r->stream,
-                                      .ns = ns,
-                                      .end_ns = INT64_MAX,
-                                      .done_ns = INT64_MAX,
-                                      .bytes = bytes};
-        /* Stores a send even if its receiver is unknown. Otherwise the stretch would not be fully
-         * known (likely_spoil()), and its other messages could not be matched. */
-        if (likely_is_open(m->likely, process, r->stream))
-            out->likely = likely_add_send(m->likely, process, &s);
-        if (out->likely == 0) {
-            likely_spoil(m->likely, process);
-            m->left.sends[why]++;
-        }
+    uint32_t comm = comm_of(m, process, key.comm, ns);
+    if (number_send(m, r, ns, &key, comm, &numbered, &number, e) != 0)
+        return -ENOMEM;
+    uint32_t receiver = comm != NO_COMM ? peer_of(m, process, comm, key.peer) : NO_PROCESS;
+    if (comm == NO_COMM || !numbered || receiver == NO_PROCESS) {
+        m->left.sends[comm == NO_COMM          ? UNMATCHED_UNIDENTIFIED
+                      : receiver == NO_PROCESS ? UNMATCHED_ALONE
+                                               : UNMATCHED_UNNUMBERED]++;
         return 0;
     }
-    out->sent = queues_send(
-        m->queues, &key,
-        &(struct sent){.ns = ns, .end_ns = INT64_MAX, .bytes = bytes, .stream = r->stream});
-    return out->sent != NULL ? 0 : no_memory(e);
+    *out = (struct message_end){.identity = {comm, process, receiver, key.tag, number},
+                                .is_send = true,
+                                .stream = r->stream,
+                                .ns = ns,
+                                .bytes = EV_MPI_ENTER_bytes(a, b)};
+    (void)waiting_remove_send(m->waiting, &out->identity); /* a call that had failed */
+    if (m->processes[process].is_multithreaded)
+        mark_concurrent_sends(m, process, out);
+    *sends = true;
+    return 0;
+}
+
+int ends_sent(struct messages *m, struct message_end *send, int64_t ns, struct rt_error *e)
+{
+    send->end_ns = ns;
+    return meet(m, send, e);
+}
+
+int ends_cancelling(struct messages *m, uint32_t process, uint64_t request, int64_t ns,
+                    struct rt_error *e)
+{
+    struct handle_entry **at = handles_find(&m->processes[process].handles, ACTIVE, request, ns);
+    if (at == NULL || !(*at)->sends)
+        return 0;
+    const struct message_identity *k = &(*at)->sent;
+    uint32_t count, peer = 0;
+    while (peer < comms_all(m->comms, &count)[k->comm].size[0] +
+                      comms_all(m->comms, &count)[k->comm].size[1] &&
+           peer_of(m, process, k->comm, (int32_t)peer) != k->receiver)
+        peer++;
+    const struct number_key counter =
+        counter_of(m, process, k->comm, (int32_t)peer, k->tag, NUMBER_OF_SEND);
+    if (waiting_remove_send(m->waiting, k))
+        m->left.sends[UNMATCHED_UNFINISHED]++;
+    (*at)->sends = false;
+    return numbers_set(m->numbers, &counter, EVENT_NO_NUMBER) == 0 ? 0 : no_memory(e);
+}
+
+/* --- receives --------------------------------------------------------------------------------- */
+
+static bool may_share(const struct posted *a, const struct posted *b)
+{
+    return a->comm == b->comm &&
+           (a->source == POSTED_ANY || b->source == POSTED_ANY || a->source == b->source) &&
+           (a->tag == POSTED_ANY || b->tag == POSTED_ANY || a->tag == b->tag);
+}
+
+/* The same for receives that two threads post at the same time. */
+static void mark_concurrent_receives(struct messages *m, uint32_t process, struct posted *p)
+{
+    uint32_t i = m->processes[process].first_thread;
+    for (; i != UINT32_MAX; i = m->threads[i].next) {
+        struct message_thread *t = &m->threads[i];
+        for (uint32_t d = 0; i != p->stream && d < t->depth; d++)
+            if (t->frames[d].posted != NULL && may_share(t->frames[d].posted, p))
+                t->frames[d].posted->concurrent = p->concurrent = true;
+    }
+}
+
+static int post(struct messages *m, uint32_t process, const struct posted *what,
+                struct posted **out, struct rt_error *e)
+{
+    struct message_process *p = &m->processes[process];
+    *out = posted_add(&p->posted, what);
+    if (*out == NULL)
+        return no_memory(e);
+    if (p->is_numbered && p->is_multithreaded)
+        mark_concurrent_receives(m, process, *out);
+    return 0;
 }
 
 int ends_post(struct messages *m, const struct stream_record *r, int64_t ns, uint64_t a, uint64_t b,
               unsigned does, struct posted **out, struct rt_error *e)
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
-    struct message_process *p = &m->processes[process];
+    const struct message_process *p = &m->processes[process];
     bool untold = (does & UNTOLD) != 0;
+    *out = NULL;
     if (!untold && (int32_t)EV_MPI_ENTER_peer(a, b) == PROC_NULL)
         return 0;
-    uint32_t comm = comm_of(m, process, b, ns);
-    p->is_known = true;
-    bool windowed = ns >= p->whole && likely_is_open(m->likely, process, r->stream);
-    if (comm == NO_COMM || (ns >= p->whole && !windowed)) {
+    uint32_t id = (uint32_t)EV_MPI_ENTER_comm(a, b), comm = comm_of(m, process, id, ns);
+    if (comm == NO_COMM || (!p->is_numbered && ns >= p->whole)) {
         if (!untold) /* its source may be MPI_PROC_NULL */
-            m->left.receives[comm == NO_COMM ? UNMATCHED_UNIDENTIFIED : UNMATCHED_OUTSIDE]++;
+            m->left.receives[comm == NO_COMM ? UNMATCHED_UNIDENTIFIED : UNMATCHED_UNNUMBERED]++;
         return 0;
     }
-    *out = posted_add(
-        windowed ? &p->windowed : &p->posted,
-        &(struct posted){.comm = comm,
-                         .stream = r->stream,
-                         .source = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_peer(a, b),
-                         .tag = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_tag(a, b),
-                         .ns = ns,
-                         .end_ns = INT64_MAX,
-                         .windowed = windowed,
-                         .untold = untold,
-                         .probed = (does & PROBES) != 0});
-    return *out != NULL ? 0 : no_memory(e);
+    const struct posted what = {.comm = comm,
+                                .comm_id = id,
+                                .stream = r->stream,
+                                .source = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_peer(a, b),
+                                .tag = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_tag(a, b),
+                                .ns = ns,
+                                .end_ns = INT64_MAX,
+                                .untold = untold};
+    return post(m, process, &what, out, e);
 }
 
-void ends_over(struct messages *m, uint32_t process, struct kept_send s, int64_t ns)
+int ends_post_unseen(struct messages *m, const struct stream_record *r, int64_t ns,
+                     struct posted **out, struct rt_error *e)
 {
-    struct likely_send *likely = likely_sent(m->likely, process, s.likely);
-    if (s.sent != NULL)
-        queues_over(m->queues, s.sent, ns);
-    if (likely != NULL)
-        likely->end_ns = ns;
-}
-
-void ends_settle(struct messages *m, uint32_t process, struct kept_send s, int64_t ns, bool dropped)
-{
-    struct likely_send *likely = likely_sent(m->likely, process, s.likely);
-    if (s.sent != NULL)
-        queues_settle(m->queues, s.sent, dropped);
-    if (likely != NULL && dropped)
-        likely->dropped = true;
-    else if (likely != NULL)
-        likely->done_ns = ns;
-}
-
-/* Stores a receive whose partner is likely at best, or counts it. */
-static void take_likely(struct messages *m, uint32_t process, const struct queue_key *key,
-                        const struct posted *p, enum unmatched_reason why)
-{
-    const struct likely_receive r = {.key = *key,
-                                     .stream = p->stream,
-                                     .wait = p->probed ? 0 : p->wait,
-                                     .why = (uint8_t)why,
-                                     .ns = p->ns,
-                                     .received_ns = p->received_ns,
-                                     .bytes = p->bytes,
-                                     .room = p->room};
-    if (likely_is_open(m->likely, process, p->stream) && likely_add_receive(m->likely, process, &r))
-        return;
-    likely_spoil(m->likely, process);
-    m->left.receives[why]++;
-}
-
-static int pass_on(struct messages *m, uint32_t process, const struct posted *p, int64_t now,
-                   struct rt_error *e)
-{
-    struct queue_key key = {p->comm, peer_of(m, process, p->comm, p->source), process, p->tag};
-    const bool alone = key.sender == NO_PROCESS;
-    if (p->windowed || alone ||
-        (is_past(m, key.sender, now) && !queues_expects(m->queues, &key, true))) {
-        take_likely(m, process, &key, p,
-                    p->windowed && !alone ? UNMATCHED_OUTSIDE : UNMATCHED_ALONE);
+    uint32_t process = comms_process_of(m->comms, r->stream);
+    const struct rt_event *number = &m->threads[r->stream].number;
+    uint32_t id = (uint32_t)EVENT_GET(number, EV_MPI_RECEIVE_NUMBER, comm);
+    uint32_t comm = comm_of(m, process, id, ns);
+    *out = NULL;
+    if (comm == NO_COMM) {
+        m->left.receives[UNMATCHED_UNIDENTIFIED]++;
         return 0;
     }
-    return queues_receive(m->queues, &key,
-                          &(struct received){.ns = p->ns,
-                                             .received_ns = p->received_ns,
-                                             .bytes = p->bytes,
-                                             .room = p->room,
-                                             .stream = p->stream,
-                                             .concurrent = p->concurrent}) == 0
-               ? 0
-               : no_memory(e);
+    const struct posted what = {.comm = comm,
+                                .comm_id = id,
+                                .stream = r->stream,
+                                .source = (int32_t)EVENT_GET(number, EV_MPI_RECEIVE_NUMBER, source),
+                                .tag = (int32_t)EVENT_GET(number, EV_MPI_RECEIVE_NUMBER, tag),
+                                .ns = ns,
+                                .end_ns = ns,
+                                .room = UINT64_MAX};
+    return post(m, process, &what, out, e);
 }
 
-static int go_on(struct messages *m, uint32_t process, struct posted_list *list, int64_t now,
-                 struct rt_error *e)
+void ends_number(struct messages *m, const struct stream_record *r, struct posted *p)
+{
+    struct message_thread *t = &m->threads[r->stream];
+    uint32_t process = comms_process_of(m->comms, r->stream);
+    const struct number_key key = {r->stream, p->comm_id, p->source, p->tag, NUMBER_OF_RECEIVE};
+    if (!m->processes[process].is_numbered)
+        return; /* it gets its number when no receive before it can take its message */
+    p->later = t->told && EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, later) != 0;
+    p->has_number = p->later || numbers_take(m->numbers, &key, &p->number);
+    if (p->later)
+        p->number = EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, number);
+}
+
+static struct message_end end_of(const struct messages *m, uint32_t process, const struct posted *p)
+{
+    return (struct message_end){
+        .identity = {p->comm, peer_of(m, process, p->comm, p->source), process, p->tag, p->number},
+        .concurrent = p->concurrent,
+        .stream = p->stream,
+        .ns = p->ns,
+        .end_ns = p->received_ns,
+        .bytes = p->bytes,
+        .room = p->room};
+}
+
+/* The number or the receive of a mark has come: the message is complete if the other is there. */
+static int meet_later(struct messages *m, uint32_t process, const struct later *what,
+                      struct rt_error *e)
+{
+    struct later **at = &m->processes[process].later;
+    while (*at != NULL && (*at)->mark != what->mark)
+        at = &(*at)->next;
+    if (*at == NULL) {
+        struct later *l = malloc(sizeof *l);
+        if (l == NULL)
+            return no_memory(e);
+        *l = *what;
+        l->next = m->processes[process].later;
+        m->processes[process].later = l;
+        return 0;
+    }
+    struct later *l = *at;
+    struct message_end x = what->told ? l->end : what->end;
+    x.identity.number = what->told ? what->number : l->number;
+    *at = l->next;
+    free(l);
+    if (x.identity.number != EVENT_NO_NUMBER)
+        return meet(m, &x, e);
+    m->left.receives[UNMATCHED_UNNUMBERED]++;
+    return 0;
+}
+
+int ends_later(struct messages *m, const struct stream_record *r, struct rt_error *e)
+{
+    return meet_later(m, comms_process_of(m->comms, r->stream),
+                      &(struct later){.mark = EVENT_GET(&r->event, EV_MPI_NUMBER_LATER, mark),
+                                      .number = EVENT_GET(&r->event, EV_MPI_NUMBER_LATER, number),
+                                      .told = true},
+                      e);
+}
+
+static int pass_on(struct messages *m, uint32_t process, const struct posted *p, struct rt_error *e)
+{
+    const struct message_end x = end_of(m, process, p);
+    if (x.identity.sender == NO_PROCESS || !p->has_number) {
+        m->left
+            .receives[x.identity.sender == NO_PROCESS ? UNMATCHED_ALONE : UNMATCHED_UNNUMBERED]++;
+        return 0;
+    }
+    if (p->later)
+        return meet_later(m, process, &(struct later){.mark = p->number, .end = x}, e);
+    return meet(m, &x, e);
+}
+
+/* Numbers the receives of a process without numbers that no earlier receive holds up. */
+static int pass_on_in_order(struct messages *m, uint32_t process, struct rt_error *e)
 {
     struct posted *p;
     int rc = 0;
-    while (rc == 0 && (p = posted_next(list)) != NULL) {
-        rc = pass_on(m, process, p, now, e);
+    while (rc == 0 && (p = posted_next(&m->processes[process].posted)) != NULL) {
+        const struct number_key counter =
+            counter_of(m, process, p->comm, p->source, p->tag, NUMBER_OF_RECEIVE);
+        rc = numbers_count(m->numbers, &counter, &p->number) == 0 ? 0 : no_memory(e);
+        p->has_number = true;
+        if (rc == 0)
+            rc = pass_on(m, process, p, e);
         free(p);
     }
     return rc;
 }
 
-static struct posted_list *list_of(struct messages *m, uint32_t process, const struct posted *p)
+int ends_match(struct messages *m, uint32_t process, struct posted *p, struct rt_error *e)
 {
-    return p->windowed ? &m->processes[process].windowed : &m->processes[process].posted;
+    struct message_process *of = &m->processes[process];
+    if (!of->is_numbered) {
+        posted_match(&of->posted, p);
+        return pass_on_in_order(m, process, e);
+    }
+    int rc = pass_on(m, process, p, e);
+    posted_remove(&of->posted, p);
+    return rc;
 }
 
-int ends_match(struct messages *m, uint32_t process, struct posted *p, int64_t now,
-               struct rt_error *e)
-{
-    struct posted_list *list = list_of(m, process, p);
-    posted_match(list, p);
-    return go_on(m, process, list, now, e);
-}
-
-int ends_never(struct messages *m, uint32_t process, struct posted *p, int64_t now,
-               struct rt_error *e)
+int ends_never(struct messages *m, uint32_t process, struct posted *p, struct rt_error *e)
 {
     if (p == NULL)
         return 0;
-    struct posted_list *list = list_of(m, process, p);
-    posted_remove(list, p);
-    return go_on(m, process, list, now, e);
-}
-
-/* Must the entry go when its window ends? Completions after the window are not known, nor which
- * handles the library reuses. */
-static bool is_of_window(const void *context, const struct handle_entry *x)
-{
-    const bool *partly = context;
-    return x->likely != 0 || (x->posted != NULL && x->posted->windowed) ||
-           (*partly && x->kind == PARAMETERS);
-}
-
-void ends_window(struct messages *m, const struct stream_record *r)
-{
-    uint32_t process = comms_process_of(m->comms, r->stream);
-    struct message_process *p = &m->processes[process];
-    struct message_thread *t = &m->threads[r->stream];
-    const bool partly = r->ns >= p->whole;
-    handles_forget(&p->handles, is_of_window, &partly);
-    for (uint32_t i = 0; i < t->depth; i++) {
-        t->frames[i].sent.likely = t->frames[i].wait = 0;
-        if (t->frames[i].posted != NULL && t->frames[i].posted->windowed)
-            t->frames[i].posted = NULL;
-    }
-    if (t->matched != NULL && t->matched->windowed)
-        t->matched = NULL;
-    for (const struct posted *x = p->windowed.first; x != NULL; x = x->next)
-        m->left.receives[UNMATCHED_OUTSIDE] += x->matched || !x->untold;
-    posted_free(&p->windowed);
+    struct message_process *of = &m->processes[process];
+    posted_remove(&of->posted, p);
+    return of->is_numbered ? 0 : pass_on_in_order(m, process, e);
 }

@@ -4,85 +4,95 @@
 #define REGTRACE_TOOLS_MESSAGES_MESSAGE_ENDS_H
 
 #include "tools/messages/handle_table.h"
-#include "tools/messages/likely_messages.h"
 #include "tools/messages/messages.h"
+#include "tools/messages/numbers.h"
 #include "tools/messages/posted_receives.h"
-#include "tools/messages/queues.h"
+#include "tools/messages/waiting_ends.h"
 
 enum { FRAMES = 32, NOBODY = INT32_MIN, PROC_NULL = -2 };
-
-/* A send as stored: `sent` if its message may become certain, `likely` (a number,
- * likely_messages.h) if it
- * is likely at best, or neither. */
-struct kept_send {
-    struct sent *sent;
-    uint32_t likely;
-};
 
 /* A call that has not ended. */
 struct call_frame {
     uint32_t function;
     int64_t ns;
     uint64_t a, b;
-    struct kept_send sent;
-    uint32_t wait; /* number of the call, if it waits (likely_messages.h) */
-    struct posted *posted;
     bool looked; /* its enter event has real arguments */
+    bool sends;
+    struct message_end send;
+    struct posted *posted;
 };
 
 struct message_thread {
     struct call_frame frames[FRAMES];
     uint32_t depth;
+    uint32_t next;          /* next thread of its process; UINT32_MAX: none */
     struct posted *matched; /* its EV_MPI_BYTES comes next */
     bool came_up;           /* its last call was MPI_Init */
+    /* The last event, if that was EV_MPI_SEND_NUMBER or EV_MPI_RECEIVE_NUMBER. */
+    bool told;
+    struct rt_event number;
+};
+
+/* A receive whose number is told later. */
+struct later {
+    struct later *next;
+    uint64_t mark, number;
+    bool told;              /* the number is here, the receive is not */
+    struct message_end end; /* of the receive */
 };
 
 struct message_process {
-    int64_t whole; /* everything is recorded up to this time */
-    bool is_known; /* MPI is up, or it sent or received before; else its events may still come */
-    /* windowed: those posted in a segment (likely_messages.h) after `whole`. */
-    struct posted_list posted, windowed;
+    bool is_numbered;      /* EV_MPI_READY says that its messages have numbers */
+    bool is_multithreaded; /* several of its threads may be in MPI at once */
+    int64_t whole;         /* without numbers: everything is recorded up to this time */
+    uint32_t first_thread; /* UINT32_MAX: none */
+    struct posted_list posted;
     struct handles handles;
+    struct later *later;
 };
 
 struct messages {
     const struct comms *comms;
     void (*found)(void *context, const struct message *m);
     void *context;
-    struct queues *queues;
-    struct likely *likely;
+    struct numbers *numbers;
+    struct waiting_ends *waiting;
     struct message_process *processes;
     struct message_thread *threads; /* by stream */
-    unsigned *does;                 /* by number of function */
+    uint32_t thread_count;
+    unsigned *does; /* by number of function */
     struct unmatched left;
 };
 
-/* Callbacks for queues_open() and likely_open(). */
-void ends_found(void *context, const struct queue_key *key, const struct sent *s,
-                const struct received *r);
-void ends_found_likely(void *context, const struct queue_key *key, const struct likely_send *s,
-                       const struct likely_receive *r);
-
-/* Begin a send, or post a receive, with the arguments a, b of an enter event. They count those that
- * cannot have a partner. Return 0 or -ENOMEM. */
+/* Begins a send with the arguments a, b of an enter event, and returns whether it can have a
+ * partner; counts it otherwise. Sets *out. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int ends_send(struct messages *m, const struct stream_record *r, int64_t ns,
-                            uint64_t a, uint64_t b, unsigned does, struct kept_send *out,
+                            uint64_t a, uint64_t b, struct message_end *out, bool *sends,
                             struct rt_error *e);
+/* The call of a send has ended: the message waits for its receive. */
+RT_MUST_CHECK int ends_sent(struct messages *m, struct message_end *send, int64_t ns,
+                            struct rt_error *e);
+/* MPI_Cancel was called for a request of a process without numbers: if it is a send, nothing tells
+ * which of the later sends of its queue have its place. */
+RT_MUST_CHECK int ends_cancelling(struct messages *m, uint32_t process, uint64_t request,
+                                  int64_t ns, struct rt_error *e);
+/* Posts a receive with the arguments a, b of an enter event, or counts it. Sets *out, or NULL.
+ * Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int ends_post(struct messages *m, const struct stream_record *r, int64_t ns,
                             uint64_t a, uint64_t b, unsigned does, struct posted **out,
                             struct rt_error *e);
-/* Note that the call of a send has ended; that the send is complete (dropped: it was never
- * sent). */
-void ends_over(struct messages *m, uint32_t process, struct kept_send s, int64_t ns);
-void ends_settle(struct messages *m, uint32_t process, struct kept_send s, int64_t ns,
-                 bool dropped);
-/* Notes that a receive has matched, and passes on all that the order permits. */
-RT_MUST_CHECK int ends_match(struct messages *m, uint32_t process, struct posted *p, int64_t now,
+/* Posts a receive of which only its completion, which comes now, and its number are recorded. */
+RT_MUST_CHECK int ends_post_unseen(struct messages *m, const struct stream_record *r, int64_t ns,
+                                   struct posted **out, struct rt_error *e);
+/* The receive has got its message, whose source and tag are known. Gives it its number. */
+void ends_number(struct messages *m, const struct stream_record *r, struct posted *p);
+/* Its size is known as well: passes on what has its number. Frees p, or keeps it in the list. */
+RT_MUST_CHECK int ends_match(struct messages *m, uint32_t process, struct posted *p,
                              struct rt_error *e);
 /* Removes a receive that has received nothing and will not. Does nothing if p is NULL. */
-RT_MUST_CHECK int ends_never(struct messages *m, uint32_t process, struct posted *p, int64_t now,
+RT_MUST_CHECK int ends_never(struct messages *m, uint32_t process, struct posted *p,
                              struct rt_error *e);
-/* Ends a segment of the process, and gives up what is open in it. */
-void ends_window(struct messages *m, const struct stream_record *r);
+/* The number of an earlier receive is told now. */
+RT_MUST_CHECK int ends_later(struct messages *m, const struct stream_record *r, struct rt_error *e);
 
 #endif

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds which receive gets which send, over all ranks of a run.
  *
- * The rule is MPI's (MPI-3.1, 3.5): messages of one communicator, sender, receiver and tag do not
- * overtake each other. So the k-th send of such a queue belongs to its k-th receive, in the order
- * of posting. This holds from MPI_Init on, as long as both processes have recorded everything: what
- * they did outside windows, or lost, may have been a send or a receive. From there on, nothing of
- * that process is matched. Nor is what two threads did at the same time on one queue, as its order
- * is unknown. The rest is counted by reason.
+ * The two ends of a message have the same number among the messages of their communicator, sender,
+ * receiver and tag, which the recording gives them inside and outside windows (mpi/numbers.h). So a
+ * message is found, whatever the windows, if both of its ends are in windows. Ends come in any
+ * order, because clocks of nodes may be off: memory holds those whose other end has not come.
  *
- * Windows of processes that have not recorded everything follow another rule (likely_messages.h);
- * its messages are marked as likely. Sends wait for receives and receives for sends, since clocks
- * of nodes may be off; memory holds only what is open.
+ * Recordings of an older regtrace have no numbers. Their messages are counted here, from MPI_Init
+ * on, as long as the process has recorded everything; from there on, none is matched.
  *
- * Not matched: partitioned messages, and those on communicators whose identity is not known
- * (share/doc/schema.md). */
+ * Not matched: what two threads did at the same time with one sender, receiver and tag, as its order
+ * is not known; partitioned messages; and those on communicators whose identity is not known
+ * (share/doc/schema.md). The rest is counted by reason. */
 #ifndef REGTRACE_TOOLS_MESSAGES_MESSAGES_H
 #define REGTRACE_TOOLS_MESSAGES_MESSAGES_H
 
@@ -29,25 +27,22 @@ struct message {
     uint64_t bytes;
     int32_t tag, sender, receiver; /* ranks in MPI_COMM_WORLD */
     uint32_t comm;                 /* index in comms_all() */
-    bool likely;                   /* not certain (likely_messages.h) */
 };
 
 /* Why a send or a receive has no partner. */
 enum unmatched_reason {
-    /* Made after its process had been outside windows or had lost something. */
-    UNMATCHED_OUTSIDE,
     /* Its partner is outside windows, lost, or not in this run. */
     UNMATCHED_ALONE,
     /* Not all ranks know its communicator by the same identity, or its request is not known. */
     UNMATCHED_UNIDENTIFIED,
     /* Threads of a process did the same at once: their order is not known. */
     UNMATCHED_CONCURRENT,
-    /* Its size differs from that of the partner in order; later ones of the queue have no partner
-     * either. */
+    /* Its size differs from that of the partner. */
     UNMATCHED_UNLIKE,
-    /* Not complete in the recording, or after an incomplete receive that may have taken its
-     * message. */
+    /* Not complete in the recording. */
     UNMATCHED_UNFINISHED,
+    /* It has no number. */
+    UNMATCHED_UNNUMBERED,
     /* MPI_Psend_init, MPI_Precv_init: counts each request that was created. */
     UNMATCHED_PARTITIONED,
     UNMATCHED_REASONS
@@ -57,15 +52,14 @@ struct unmatched {
 };
 const char *unmatched_text(enum unmatched_reason why);
 
-/* Chooses which messages are reported: "likely" (all, the default), "sure" or "none". Applies to
- * all that are opened from now on. Returns false if `which` is none of these. */
+/* Chooses which messages are reported: "all" (the default) or "none". Applies to all that are opened
+ * from now on. Returns false if `which` is none of these. */
 RT_MUST_CHECK bool messages_choose(const char *which);
 
 struct messages;
 
 /* Opens the matching; comms and streams must outlive it. found: receives each message once, as soon
- * as it is certain; messages of one queue come in the order in which they were sent. Returns 0 or
- * -ENOMEM. */
+ * as both of its ends are known. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int messages_open(struct messages **messages, const struct streams *streams,
                                 const struct comms *comms,
                                 void (*found)(void *context, const struct message *m),

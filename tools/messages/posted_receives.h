@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The receives of a process in the order of posting. A matched receive goes on to its queue when no
- * receive before it can still match a message of that queue. */
+ * The receives of a process in the order of posting. In processes without numbers (numbers.h), a
+ * matched receive gets its number when no receive before it can still take a message of its
+ * sender and tag. */
 #ifndef REGTRACE_TOOLS_MESSAGES_POSTED_RECEIVES_H
 #define REGTRACE_TOOLS_MESSAGES_POSTED_RECEIVES_H
 
@@ -13,7 +14,7 @@ enum { POSTED_ANY = -1 };
 
 struct posted {
     struct posted *previous, *next;
-    uint32_t comm, stream;
+    uint32_t comm, comm_id, stream; /* comm_id: in its process */
     /* POSTED_ANY: any, or not recorded. Once it has matched, those of the message. */
     int32_t source, tag;
     int64_t ns, end_ns; /* the call that posts it; end_ns INT64_MAX: not ended */
@@ -21,11 +22,11 @@ struct posted {
     uint64_t bytes;
     /* Size of the buffer, if the completion may report no size; else 0. */
     uint64_t room;
-    uint32_t wait; /* number of the call that waited for it (likely_messages.h); 0: none */
+    uint64_t number; /* of its message */
+    bool has_number;
+    bool later;  /* `number` is a mark: the number is told later */
+    bool untold; /* source and tag become known when it matches */
     bool matched, concurrent;
-    /* It is in the list `windowed`; source and tag become known when it matches; it is a matched
-     * probe. */
-    bool windowed, untold, probed;
 };
 
 struct posted_list {

@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-/* MPI-3.1, 12.4.3: from this level on, several threads may call MPI. */
-enum { LEVEL_SERIALIZED = 2 };
-
 /* Numbers of helper threads lie in this range. */
 static bool is_helper(int32_t thread)
 {
@@ -94,13 +91,4 @@ int64_t whole_until(const struct rt_rank *file, int32_t thread, int32_t window, 
         if (t->threads[i].thread != thread && !is_helper(t->threads[i].thread))
             until = least(until, of_thread(file, &t->threads[i]));
     return until;
-}
-
-bool whole_is_single(const struct rt_rank *file, int32_t thread, int level)
-{
-    const struct rt_rank_tables *t = rt_rank_tables(file);
-    for (size_t i = 0; level >= LEVEL_SERIALIZED && i < t->thread_count; i++)
-        if (t->threads[i].thread != thread && !is_helper(t->threads[i].thread))
-            return false;
-    return !has_lost(file);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds who waits for whom. Memory holds calls that may turn out to have waited, some thousand a
- * thread, and collective calls that not all ranks have entered. */
+ * thread, and collective calls that not all ranks have entered in windows. */
 #include "tools/messages/wait_states.h"
 
 #include "base/format/event_fields.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
+#include "tools/messages/numbers.h"
 #include "tools/messages/recorded_until.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS = 8192, WAITING = 4096 };
+enum { CALLS = 8192, PLACES = 16384 };
 
 /* A call that receives messages, or sends one. */
 struct waiting_call {
@@ -27,39 +28,38 @@ struct waiting_thread {
     bool came_up;
     struct waiting_call *calls;
     size_t count, room;
-    /* The collective call that the thread is in. */
-    bool collects;
-    uint32_t comm, place;
-    uint64_t turn;
+    struct meeting *meeting; /* the collective call that the thread is in, or NULL */
+    uint32_t place;          /* its entry there */
 };
 
 struct wait_entry {
     int64_t begin, end; /* end INT64_MAX: not ended */
     int32_t rank, window;
+    uint32_t stream, process;
 };
 
-/* A collective call of all ranks. */
+/* A collective call, as far as ranks have entered it. */
 struct meeting {
+    struct meeting *next; /* in the same place of the hash table */
+    uint64_t number;
     struct wait_entry *entries;
-    uint32_t count;
+    size_t count, room;
     uint16_t function;
 };
 
 struct gathering {
-    uint32_t size;  /* ranks; 0: unknown */
-    bool broken;    /* later calls cannot be assigned to each other */
-    uint64_t first; /* turn of meetings[0] */
-    struct meeting *meetings;
-    size_t count, room;
-    uint64_t *turns; /* by process: its next turn */
+    uint32_t size; /* ranks; 0: unknown */
+    struct meeting *meetings[PLACES];
 };
 
 struct wait_states {
     const struct comms *comms;
     struct waiting_thread *threads;
     uint32_t thread_count;
-    int64_t *whole; /* by process: everything is recorded up to this time */
-    struct gathering *gatherings;
+    struct numbers *numbers; /* readers: the threads, then the processes */
+    bool *is_numbered;       /* by process: EV_MPI_READY says so */
+    int64_t *whole; /* by process, without numbers: everything is recorded up to this time */
+    struct gathering **gatherings; /* by communicator; NULL: no call yet */
     uint32_t comm_count;
     void (*told)(void *context, const struct wait_state *w);
     void *context;
@@ -145,24 +145,19 @@ void wait_states_message(struct wait_states *w, const struct message *m)
 
 /* --- collective calls ------------------------------------------------------------------------- */
 
-static void end_gathering(struct wait_states *w, struct gathering *g)
+static void free_meeting(struct wait_states *w, struct meeting *m)
 {
-    for (size_t i = 0; i < g->count; i++) {
-        w->left += g->meetings[i].count;
-        free(g->meetings[i].entries);
-    }
-    free(g->meetings);
-    g->meetings = NULL;
-    g->count = g->room = 0;
-    g->broken = true;
+    for (size_t i = 0; i < m->count; i++)
+        w->threads[m->entries[i].stream].meeting = NULL;
+    free(m->entries);
+    free(m);
 }
 
-/* Reports the first meeting: all ranks have entered it, the last one now. */
-static void tell_meeting(struct wait_states *w, struct gathering *g)
+/* Reports a meeting that all ranks have entered, the last one now. */
+static void tell_meeting(const struct wait_states *w, const struct meeting *m)
 {
-    struct meeting *m = &g->meetings[0];
     const struct wait_entry *last = &m->entries[m->count - 1];
-    for (uint32_t i = 0; i < m->count; i++) {
+    for (size_t i = 0; i < m->count; i++) {
         const struct wait_entry *x = &m->entries[i];
         int64_t until = x->end < last->begin ? x->end : last->begin;
         const struct wait_state wait = {.kind = WAIT_AT_COLLECTIVE,
@@ -175,88 +170,129 @@ static void tell_meeting(struct wait_states *w, struct gathering *g)
         if (wait.ns > 0)
             w->told(w->context, &wait);
     }
-    free(m->entries);
-    memmove(g->meetings, g->meetings + 1, --g->count * sizeof *g->meetings);
-    g->first++;
 }
 
-static struct meeting *meeting_of(struct gathering *g, uint64_t turn, uint16_t function,
-                                  struct rt_error *e)
+/* Returns the pointer that links to the meeting of this number, which it makes if there is none;
+ * NULL if there is no memory. */
+static struct meeting **meeting_of(struct wait_states *w, uint32_t comm, uint64_t number,
+                                   uint32_t function)
 {
-    void *meetings = array_grown(g->meetings, turn - g->first, &g->room, sizeof *g->meetings);
-    if (meetings == NULL) {
-        (void)no_memory(e);
-        return NULL;
+    struct gathering *g = w->gatherings[comm];
+    struct meeting **at = &g->meetings[number % PLACES];
+    while (*at != NULL && (*at)->number != number)
+        at = &(*at)->next;
+    if (*at == NULL && (*at = calloc(1, sizeof **at)) != NULL) {
+        (*at)->number = number;
+        (*at)->function = (uint16_t)function;
     }
-    g->meetings = meetings;
-    struct meeting *m = &g->meetings[turn - g->first];
-    if (turn - g->first < g->count)
-        return m;
-    *m = (struct meeting){.entries = calloc(g->size, sizeof *m->entries), .function = function};
-    if (m->entries == NULL) {
-        (void)no_memory(e);
-        return NULL;
+    return *at != NULL ? at : NULL;
+}
+
+/* Gives the call its number. Returns false if it has none. */
+static bool number_collective(struct wait_states *w, const struct stream_record *r, uint32_t id,
+                              uint32_t comm, uint64_t *number)
+{
+    uint32_t process = comms_process_of(w->comms, r->stream);
+    const struct number_key told = {r->stream, id, 0, 0, NUMBER_OF_COLLECTIVE};
+    const struct number_key counted = {w->thread_count + process, comm, 0, 0, NUMBER_OF_COLLECTIVE};
+    if (w->is_numbered[process])
+        return numbers_take(w->numbers, &told, number);
+    return r->ns < w->whole[process] && numbers_count(w->numbers, &counted, number) == 0;
+}
+
+static int enter_meeting(struct wait_states *w, const struct stream_record *r, uint32_t comm,
+                         uint64_t number, uint32_t function, struct rt_error *e)
+{
+    uint32_t process = comms_process_of(w->comms, r->stream);
+    struct meeting **at = meeting_of(w, comm, number, function);
+    void *entries =
+        at != NULL ? array_grown((*at)->entries, (*at)->count, &(*at)->room, sizeof *(*at)->entries)
+                   : NULL;
+    if (entries == NULL)
+        return no_memory(e);
+    struct meeting *m = *at;
+    size_t place = 0;
+    if (m->function != function) { /* the ranks do not agree on what they call */
+        w->left++;
+        return 0;
     }
-    g->count++;
-    return m;
+    m->entries = entries;
+    while (place < m->count && m->entries[place].process != process)
+        place++; /* the rank's earlier call of this number had failed */
+    m->count += place == m->count;
+    m->entries[place] = (struct wait_entry){.begin = r->ns,
+                                            .end = INT64_MAX,
+                                            .rank = comms_world_rank(w->comms, process),
+                                            .window = r->event.window,
+                                            .stream = r->stream,
+                                            .process = process};
+    w->threads[r->stream].meeting = m;
+    w->threads[r->stream].place = (uint32_t)place;
+    if (m->count == w->gatherings[comm]->size) {
+        tell_meeting(w, m);
+        *at = m->next;
+        free_meeting(w, m);
+    }
+    return 0;
 }
 
 static int enter_collective(struct wait_states *w, const struct stream_record *r, uint32_t function,
                             struct rt_error *e)
 {
-    struct waiting_thread *t = &w->threads[r->stream];
     uint32_t side, process = comms_process_of(w->comms, r->stream);
-    uint32_t comm =
-        comms_find(w->comms, process, (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm), &side);
-    struct gathering *g = comm != NO_COMM ? &w->gatherings[comm] : NULL;
-    if (g == NULL || g->broken || g->size == 0 || r->ns >= w->whole[process]) {
+    uint32_t id = (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm);
+    uint32_t comm = comms_find(w->comms, process, id, &side);
+    uint64_t number;
+    if (comm == NO_COMM || !number_collective(w, r, id, comm, &number) ||
+        (r->event.flags & EVENT_FLAG_CUT) != 0) {
         w->left++;
-        if (g != NULL && !g->broken)
-            end_gathering(w, g);
         return 0;
     }
-    uint64_t turn = g->turns[process]++;
-    if (turn - g->first >= WAITING) {
+    if (w->gatherings[comm] == NULL) {
+        uint32_t count;
+        const struct comm *c = &comms_all(w->comms, &count)[comm];
+        bool known = c->size[0] != 0 && (c->sides == 1 || c->size[1] != 0);
+        if ((w->gatherings[comm] = calloc(1, sizeof *w->gatherings[comm])) == NULL)
+            return no_memory(e);
+        if (known)
+            w->gatherings[comm]->size = c->size[0] + (c->sides > 1 ? c->size[1] : 0);
+    }
+    if (w->gatherings[comm]->size == 0) {
         w->left++;
-        end_gathering(w, g);
         return 0;
     }
-    struct meeting *m = meeting_of(g, turn, (uint16_t)function, e);
-    if (m == NULL)
-        return -ENOMEM;
-    if (m->function != function || m->count == g->size) {
-        w->left++;
-        end_gathering(w, g);
-        return 0;
-    }
-    t->collects = true;
-    t->comm = comm;
-    t->turn = turn;
-    t->place = m->count;
-    m->entries[m->count++] =
-        (struct wait_entry){r->ns, INT64_MAX, comms_world_rank(w->comms, process), r->event.window};
-    if (m->count == g->size)
-        tell_meeting(w, g);
-    return 0;
+    return enter_meeting(w, r, comm, number, function, e);
 }
 
-static void leave_collective(struct wait_states *w, struct waiting_thread *t, int64_t ns)
+static void leave_collective(struct waiting_thread *t, int64_t ns)
 {
-    struct gathering *g = &w->gatherings[t->comm];
-    if (t->collects && !g->broken && t->turn >= g->first)
-        g->meetings[t->turn - g->first].entries[t->place].end = ns;
-    t->collects = false;
+    if (t->meeting != NULL)
+        t->meeting->entries[t->place].end = ns;
+    t->meeting = NULL;
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
+
+/* A call within another one is no wait of its own, but has a number. */
+static void skip_number(struct wait_states *w, const struct stream_record *r, uint32_t function)
+{
+    uint32_t side, id = (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm);
+    uint32_t comm = comms_find(w->comms, comms_process_of(w->comms, r->stream), id, &side);
+    enum event_mpi_waits waits = event_mpi_waits(function);
+    uint64_t number;
+    if (comm != NO_COMM && (waits == EVENT_MPI_WAITS_RANKS || waits == EVENT_MPI_WAITS_ALL_RANKS))
+        (void)number_collective(w, r, id, comm, &number);
+}
 
 static int enters(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
 {
     struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
     t->came_up = false;
-    if (t->depth++ != 0)
+    if (t->depth++ != 0) {
+        skip_number(w, r, function);
         return 0;
+    }
     switch (event_mpi_waits(function)) {
     case EVENT_MPI_WAITS_NOT: return 0;
     case EVENT_MPI_WAITS_RANKS:
@@ -278,7 +314,7 @@ static void leaves(struct wait_states *w, const struct stream_record *r)
     if (t->depth == 0 || --t->depth != 0)
         return;
     t->came_up = event_mpi_initializes(function) && (r->event.flags & EVENT_FLAG_CUT) == 0;
-    leave_collective(w, t, r->ns);
+    leave_collective(t, r->ns);
     if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
         t->calls[t->count - 1].end = r->ns;
 }
@@ -287,25 +323,52 @@ static void leaves(struct wait_states *w, const struct stream_record *r)
 static void forget(struct waiting_thread *t)
 {
     t->depth = 0;
-    t->collects = t->came_up = false;
+    t->came_up = false;
+    t->meeting = NULL;
     if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
         t->count--;
+}
+
+static void come_up(struct wait_states *w, const struct stream_record *r,
+                    const struct waiting_thread *t)
+{
+    uint32_t process = comms_process_of(w->comms, r->stream);
+    w->is_numbered[process] = EVENT_GET(&r->event, EV_MPI_READY, numbered) != 0;
+    if (t->came_up && r->event.window >= 0)
+        w->whole[process] =
+            whole_until(comms_file(w->comms, process), r->event.thread, r->event.window,
+                        (int)EVENT_GET(&r->event, EV_MPI_READY, thread_level));
+}
+
+static int take_number(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
+{
+    const struct number_key key = {r->stream,
+                                   (uint32_t)EVENT_GET(&r->event, EV_MPI_COLLECTIVE_NUMBER, comm),
+                                   0, 0, NUMBER_OF_COLLECTIVE};
+    uint64_t number = EVENT_GET(&r->event, EV_MPI_COLLECTIVE_NUMBER, number);
+    return numbers_set(w->numbers, &key, number) == 0 ? 0 : no_memory(e);
 }
 
 int wait_states_take(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
 {
     struct waiting_thread *t = &w->threads[r->stream];
-    uint32_t process = comms_process_of(w->comms, r->stream);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enters(w, r, e);
-    if (EVENT_IS_MPI_LEAVE(r->event.code))
+    if (EVENT_IS_MPI_LEAVE(r->event.code)) {
         leaves(w, r);
-    else if (r->event.code == EV_DROPPED || r->event.code == EV_WINDOW_CLOSE)
+        return 0;
+    }
+    switch (r->event.code) {
+    case EV_DROPPED:
+    case EV_WINDOW_CLOSE:
         forget(t);
-    else if (r->event.code == EV_MPI_READY && t->came_up && r->event.window >= 0)
-        w->whole[process] = whole_until(comms_file(w->comms, process), r->event.thread,
-                                        r->event.window, (int)(r->event.b & 0xff));
-    return 0;
+        numbers_forget(w->numbers, r->stream);
+        return 0;
+    case EV_WINDOW_OPEN: numbers_forget(w->numbers, r->stream); return 0;
+    case EV_MPI_READY: come_up(w, r, t); return 0;
+    case EV_MPI_COLLECTIVE_NUMBER: return take_number(w, r, e);
+    default: return 0;
+    }
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
@@ -320,24 +383,20 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     *waits = NULL;
     if (w == NULL)
         return no_memory(e);
-    const struct comm *all = comms_all(comms, &w->comm_count);
+    (void)comms_all(comms, &w->comm_count);
     (void)streams_all(streams, &w->thread_count);
     w->comms = comms;
     w->told = told;
     w->context = context;
     w->threads = calloc(w->thread_count + 1u, sizeof *w->threads);
+    w->numbers = numbers_open(w->thread_count + processes);
+    w->is_numbered = calloc(processes + 1u, sizeof *w->is_numbered);
     w->whole = calloc(processes + 1u, sizeof *w->whole);
-    w->gatherings = calloc(w->comm_count + 1u, sizeof *w->gatherings);
-    bool good = w->threads != NULL && w->whole != NULL && w->gatherings != NULL;
+    w->gatherings = calloc(w->comm_count + 1u, sizeof(struct gathering *));
+    bool good = w->threads != NULL && w->numbers != NULL && w->is_numbered != NULL &&
+                w->whole != NULL && w->gatherings != NULL;
     for (uint32_t i = 0; w->whole != NULL && i < processes; i++)
         w->whole[i] = INT64_MIN;
-    for (uint32_t i = 0; good && i < w->comm_count; i++) {
-        bool known = all[i].size[0] != 0 && (all[i].sides == 1 || all[i].size[1] != 0);
-        w->gatherings[i].size =
-            known ? all[i].size[0] + (all[i].sides > 1 ? all[i].size[1] : 0) : 0;
-        w->gatherings[i].turns = calloc(processes + 1u, sizeof *w->gatherings[i].turns);
-        good = w->gatherings[i].turns != NULL;
-    }
     if (!good) {
         wait_states_close(w);
         return no_memory(e);
@@ -346,13 +405,26 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     return 0;
 }
 
+static void free_gathering(struct wait_states *w, struct gathering *g)
+{
+    for (size_t i = 0; g != NULL && i < PLACES; i++)
+        for (struct meeting *m = g->meetings[i], *next; m != NULL; m = next) {
+            next = m->next;
+            w->left += m->count;
+            free_meeting(w, m);
+        }
+    free(g);
+}
+
 void wait_states_end(struct wait_states *w, uint64_t *left)
 {
     for (uint32_t s = 0; s < w->thread_count; s++)
         for (size_t i = 0; i < w->threads[s].count; i++)
             tell(w, s, &w->threads[s].calls[i]);
-    for (uint32_t i = 0; i < w->comm_count; i++)
-        end_gathering(w, &w->gatherings[i]);
+    for (uint32_t i = 0; i < w->comm_count; i++) {
+        free_gathering(w, w->gatherings[i]);
+        w->gatherings[i] = NULL;
+    }
     *left = w->left;
 }
 
@@ -360,13 +432,13 @@ void wait_states_close(struct wait_states *w)
 {
     if (w == NULL)
         return;
+    for (uint32_t i = 0; w->gatherings != NULL && i < w->comm_count; i++)
+        free_gathering(w, w->gatherings[i]);
     for (uint32_t s = 0; w->threads != NULL && s < w->thread_count; s++)
         free(w->threads[s].calls);
-    for (uint32_t i = 0; w->gatherings != NULL && i < w->comm_count; i++) {
-        end_gathering(w, &w->gatherings[i]);
-        free(w->gatherings[i].turns);
-    }
     free(w->gatherings);
+    numbers_close(w->numbers);
+    free(w->is_numbered);
     free(w->threads);
     free(w->whole);
     free(w);

@@ -40,10 +40,6 @@ static int write_prv(const struct conversion *command, struct event_replay *r, c
     (void)printf("%s: thread.prv and cpu.prv, %" PRIu64 " lines of %" PRIu64 " events, %" PRIu64
                  " messages\n",
                  out, found.lines, found.replay.events, found.messages);
-    if (found.likely != 0)
-        (void)printf("%" PRIu64 " of these messages are likely ones, in windows, not sure "
-                     "(--messages sure leaves them out)\n",
-                     found.likely);
     for (int i = 0; i < UNMATCHED_REASONS; i++)
         if (found.unmatched.sends[i] + found.unmatched.receives[i] != 0)
             (void)printf("no line for %" PRIu64 " sends and %" PRIu64 " receives: %s\n",
@@ -98,11 +94,9 @@ const struct command command_prv = {
         "are MPI functions and what they are given, functions of the program, windows, regions, "
         "marks, alarms, signals, counters and samples; lines of communication are messages from "
         "their "
-        "sender's call to their receiver's, as far as it is sure or likely which belong together "
-        "(Paraver has no mark for "
-        "likely ones: they are counted): those that "
-        "have no "
-        "line are counted, by reason.\n\n"
+        "sender's call to their receiver's, if both ends are in windows: those that have no line "
+        "are "
+        "counted, by reason.\n\n"
         "The folder has another name, DIR.unfinished-PID, until it is whole. The same run gives "
         "the same files, byte by byte." PARTS_DESCRIPTION,
     .options = prv_options,

@@ -231,7 +231,6 @@ static void put_messages(struct prv *p, int64_t before)
 static void found_message(void *context, const struct message *m)
 {
     struct prv *p = context;
-    p->found->likely += m->likely;
     by_send_add(&p->waiting, m);
 }
 

@@ -13,7 +13,6 @@ struct prv_found {
     struct replay_found replay;
     uint64_t lines;    /* of both traces */
     uint64_t messages; /* communication lines, in thread.prv */
-    uint64_t likely;   /* messages that are likely, not sure */
     struct unmatched unmatched;
 };
 

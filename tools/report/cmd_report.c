@@ -42,7 +42,7 @@ static int take_option(struct report_options *o, const struct arguments *a)
     else if (strcmp(name, "wait") == 0 && argument_number(a->value, 0, 86400, &o->wait) != 0)
         tool_error("report", "-wait is \"%s\": seconds from 0 to 86400 are legal", a->value);
     else if (strcmp(name, "messages") == 0 && !messages_choose(a->value))
-        tool_error("report", "-messages is \"%s\": likely, sure and none are legal", a->value);
+        tool_error("report", "-messages is \"%s\": all and none are legal", a->value);
     else
         return TOOL_OK;
     return a->option->value == NULL || o->whole == a->value ? TOOL_OK : TOOL_USAGE;
@@ -219,8 +219,8 @@ static const struct command_option report_options[] = {
      0},
     {"top", "N", "how many functions are shown, the longest first; 0 for all (default 20)", 0},
     {"messages", "WHICH",
-     "likely (the default): also those of windows that times and sizes leave one partner, counted "
-     "apart; sure: those alone that are certain; none",
+     "all (the default) or none: none leaves the messages out, and with them who waits for a "
+     "sender",
      0},
     {"all", NULL, "every window and every rank, however many", 'a'},
     {"wait", "SECONDS", "how long to wait for writers of processes that have ended (default 30)",

@@ -25,7 +25,7 @@ struct rank_waits {
 };
 
 struct wait_pair {
-    uint64_t messages, likely, bytes;
+    uint64_t messages, bytes;
 };
 
 struct report_waits {
@@ -36,7 +36,7 @@ struct report_waits {
     struct wait_pair *pairs;  /* at from * rank_count + to; NULL: too many ranks */
     uint32_t rank_count;
     struct unmatched unmatched;
-    uint64_t messages, likely, bytes, collectives_left;
+    uint64_t messages, bytes, collectives_left;
     char *why_not; /* why nothing is known; else NULL */
 };
 
@@ -63,17 +63,14 @@ static void add_wait(void *context, const struct wait_state *x)
 static void add_message(void *context, const struct message *m)
 {
     struct report_waits *w = context;
-    if (!m->likely) /* only messages that are sure say who waits for whom */
-        wait_states_message(w->waits, m);
+    wait_states_message(w->waits, m);
     w->messages++;
-    w->likely += m->likely;
     w->bytes += m->bytes;
     if (w->pairs == NULL || m->sender < 0 || m->receiver < 0 ||
         (uint32_t)m->sender >= w->rank_count || (uint32_t)m->receiver >= w->rank_count)
         return;
     struct wait_pair *p = &w->pairs[(size_t)m->sender * w->rank_count + (uint32_t)m->receiver];
     p->messages++;
-    p->likely += m->likely;
     p->bytes += m->bytes;
 }
 
@@ -276,10 +273,8 @@ static void print_pairs(FILE *out, const struct report_waits *w)
     qsort_r(order, n, sizeof *order, by_bytes, w->pairs);
     (void)fprintf(out,
                   "\nMessages from rank to rank: %" PRIu64 " of %" PRIu64
-                  " bytes between %zu pairs, of all windows (%" PRIu64 " sure, %" PRIu64
-                  " likely)\n  %6s %6s %10s %16s\n",
-                  w->messages, w->bytes, n, w->messages - w->likely, w->likely, "from", "to",
-                  "messages", "bytes");
+                  " bytes between %zu pairs, of all windows\n  %6s %6s %10s %16s\n",
+                  w->messages, w->bytes, n, "from", "to", "messages", "bytes");
     for (size_t i = 0; i < n && i < PAIRS_SHOWN; i++)
         (void)fprintf(out, "  %6" PRIu32 " %6" PRIu32 " %10" PRIu64 " %16" PRIu64 "\n",
                       order[i] / w->rank_count, order[i] % w->rank_count,
@@ -371,7 +366,6 @@ static void json_ranks(struct json *j, const struct report_waits *w)
         json_uint(j, "from", i / w->rank_count);
         json_uint(j, "to", i % w->rank_count);
         json_uint(j, "messages", w->pairs[i].messages);
-        json_uint(j, "likely", w->pairs[i].likely);
         json_uint(j, "bytes", w->pairs[i].bytes);
         json_object_end(j);
     }

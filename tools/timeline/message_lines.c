@@ -13,7 +13,7 @@ struct lines {
     struct messages *messages;
     struct spool *spool;
     struct unmatched left;
-    uint64_t count, likely;
+    uint64_t count;
     int64_t last; /* begin of the send before */
 };
 
@@ -30,11 +30,10 @@ static void found(void *context, const struct message *m)
     p = number_encode(p, m->receive_stream);
     p = number_encode(p, m->bytes);
     p = number_encode(p, zigzag(m->tag));
-    p = number_encode(p, 2 * (uint64_t)m->comm + m->likely);
+    p = number_encode(p, m->comm);
     spool_put(l->spool, 0, bytes, (size_t)(p - bytes));
     l->last = send;
     l->count++;
-    l->likely += m->likely;
 }
 
 int lines_open(struct lines **lines, struct event_replay *r, const char *dir, struct rt_error *e)
@@ -78,11 +77,6 @@ void lines_close(struct lines *l)
 uint64_t lines_count(const struct lines *l)
 {
     return l->count;
-}
-
-uint64_t lines_likely(const struct lines *l)
-{
-    return l->likely;
 }
 
 const struct unmatched *lines_left(const struct lines *l)

@@ -19,7 +19,6 @@ RT_MUST_CHECK int lines_end(struct lines *l, struct rt_error *e);
 void lines_close(struct lines *l);
 
 uint64_t lines_count(const struct lines *l);
-uint64_t lines_likely(const struct lines *l); /* of these, not sure */
 /* Returns the counts of sends and receives without a partner; valid after lines_end(). */
 const struct unmatched *lines_left(const struct lines *l);
 const struct comms *lines_comms(const struct lines *l);
@@ -33,7 +32,7 @@ const struct comms *lines_comms(const struct lines *l);
  * - streams of sender and receiver
  * - bytes
  * - tag (zigzag)
- * - 2 * communicator + (1 if the message is likely, not sure) */
+ * - communicator */
 RT_MUST_CHECK int lines_read(struct lines *l,
                              int (*take)(void *context, const uint8_t *bytes, size_t n),
                              void *context, struct rt_error *e);

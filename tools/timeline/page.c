@@ -313,7 +313,6 @@ static void write_messages(struct json *j, const struct page *p)
     const struct comm *comms = comms_all(lines_comms(p->t->lines), &count);
     json_object_begin(j, "messages");
     json_uint(j, "count", lines_count(p->t->lines));
-    json_uint(j, "likely", lines_likely(p->t->lines));
     json_uint(j, "at", p->messages.at);
     json_uint(j, "size", p->messages.size);
     json_array_begin(j, "unmatched");

@@ -30,7 +30,7 @@ static const struct schema_field message_fields[] = {
     MESSAGE(send_ns, KIND_I64),     MESSAGE(sent_ns, KIND_I64), MESSAGE(receive_ns, KIND_I64),
     MESSAGE(received_ns, KIND_I64), MESSAGE(bytes, KIND_U64),   MESSAGE(send_row, KIND_U32),
     MESSAGE(receive_row, KIND_U32), MESSAGE(sender, KIND_I32),  MESSAGE(receiver, KIND_I32),
-    MESSAGE(tag, KIND_I32),         MESSAGE(likely, KIND_U8)};
+    MESSAGE(tag, KIND_I32)};
 
 /* Changes of one channel of threads or of processors. Pending changes are in the order of time. */
 struct changes {

@@ -117,7 +117,8 @@ FIELDS = {
         "rank": ("a", 0, 32),
         "size": ("a", 32, 32),
         "thread_level": ("b", 0, 8),
-        "abi": ("b", 8, 56),
+        "abi": ("b", 8, 24),
+        "numbered": ("b", 32, 1),
     },
     "EV_MPI_ENTER": {
         "peer": ("a", 0, 32),
@@ -152,6 +153,27 @@ FIELDS = {
     },
     "EV_MPI_CANCELLED": {
         "request": ("a", 0, 64),
+    },
+    "EV_MPI_SEND_NUMBER": {
+        "peer": ("a", 0, 32),
+        "tag": ("a", 32, 32),
+        "number": ("b", 0, 47),
+        "comm": ("b", 48, 16),
+    },
+    "EV_MPI_RECEIVE_NUMBER": {
+        "source": ("a", 0, 32),
+        "tag": ("a", 32, 32),
+        "number": ("b", 0, 47),
+        "later": ("b", 47, 1),
+        "comm": ("b", 48, 16),
+    },
+    "EV_MPI_NUMBER_LATER": {
+        "mark": ("a", 0, 64),
+        "number": ("b", 0, 64),
+    },
+    "EV_MPI_COLLECTIVE_NUMBER": {
+        "number": ("a", 0, 64),
+        "comm": ("b", 0, 16),
     },
     "EV_MPI_COMM": {
         "comm": ("a", 0, 32),

@@ -66,19 +66,6 @@ uint32_t comms_process(const struct comms *c, uint32_t comm, uint32_t side, int3
         return NO_PROCESS;
     return (uint32_t)rank + (comm == INTER && side == 1);
 }
-/* There are no windows here: t/tools/messages/message_windows.t tests them. */
-bool whole_is_single(const struct rt_rank *file, int32_t thread, int level)
-{
-    (void)file;
-    (void)thread;
-    (void)level;
-    return false;
-}
-const struct rt_rank_info *rt_rank_info(const struct rt_rank *rank)
-{
-    (void)rank;
-    return NULL;
-}
 int64_t whole_until(const struct rt_rank *file, int32_t thread, int32_t window, int level)
 {
     (void)thread;
@@ -117,11 +104,14 @@ static uint64_t peer_tag(int peer, int tag)
     return (uint32_t)peer | (uint64_t)(uint32_t)tag << 32;
 }
 
+static bool numbered; /* the recordings have numbers */
+
 static void come_up(int64_t ns, uint32_t stream)
 {
     event(ns, stream, EVENT_MPI_ENTER(function_number("Init")), 0, 0);
     event(ns, stream, EVENT_MPI_LEAVE(function_number("Init")), 0, 0);
-    event(ns, stream, EV_MPI_READY, stream / 2 | (uint64_t)PROCESSES << 32, 3);
+    event(ns, stream, EV_MPI_READY, stream / 2 | (uint64_t)PROCESSES << 32,
+          3 | (uint64_t)numbered << 32);
 }
 
 /* Plays a line of a script: time, stream, kind, and the fields of the kind:
@@ -134,6 +124,11 @@ static void come_up(int64_t ns, uint32_t stream)
  *   s HANDLE                         a persistent request starts
  *   r SOURCE TAG ROOM                the receiving side of a call that also sends
  *   m HANDLE                         the receive of a matched probe's message starts
+ *   # PEER TAG NUMBER                number of the send that follows
+ *   @ SOURCE TAG NUMBER              number of the receive that follows
+ *   ? SOURCE TAG MARK                its number is told later
+ *   l MARK NUMBER                    it is told
+ *   [  ]                             a window opens, closes
  *   i                                MPI is up */
 static void play_line(const char *line)
 {
@@ -166,6 +161,18 @@ static void play_line(const char *line)
     case 's': event(ns, stream, EV_MPI_STARTED, handle, 0); break;
     case 'r': event(ns, stream, EV_MPI_RECEIVE, peer_tag(x[0], x[1]), (uint64_t)x[2]); break;
     case 'm': event(ns, stream, EV_MPI_MESSAGE, handle, 0); break;
+    case '#':
+        event(ns, stream, EV_MPI_SEND_NUMBER, peer_tag(x[0], x[1]),
+              (uint64_t)x[2] | UINT64_C(1) << 48);
+        break;
+    case '@':
+    case '?':
+        event(ns, stream, EV_MPI_RECEIVE_NUMBER, peer_tag(x[0], x[1]),
+              (uint64_t)x[2] | (uint64_t)(what == '?') << 47 | UINT64_C(1) << 48);
+        break;
+    case 'l': event(ns, stream, EV_MPI_NUMBER_LATER, handle, (uint64_t)x[1]); break;
+    case '[': event(ns, stream, EV_WINDOW_OPEN, 0, 0); break;
+    case ']': event(ns, stream, EV_WINDOW_CLOSE, 0, 0); break;
     case 'i': come_up(ns, stream); break;
     default: abort();
     }
@@ -179,12 +186,12 @@ static void found(void *context, const struct message *m)
     snprintf(got + n, sizeof got - n, "%" PRId64 "-%" PRId64 " ", m->send_ns, m->receive_ns);
 }
 
-static const char *const reasons[UNMATCHED_REASONS] = {[UNMATCHED_OUTSIDE] = "outside",
-                                                       [UNMATCHED_ALONE] = "alone",
+static const char *const reasons[UNMATCHED_REASONS] = {[UNMATCHED_ALONE] = "alone",
                                                        [UNMATCHED_UNIDENTIFIED] = "unidentified",
                                                        [UNMATCHED_CONCURRENT] = "concurrent",
                                                        [UNMATCHED_UNLIKE] = "unlike",
                                                        [UNMATCHED_UNFINISHED] = "unfinished",
+                                                       [UNMATCHED_UNNUMBERED] = "unnumbered",
                                                        [UNMATCHED_PARTITIONED] = "partitioned"};
 
 /* late: a line of the script brings up MPI in process 1. until: the time up to which the recording
@@ -198,12 +205,13 @@ struct script {
     bool late;
 };
 
-static void play(const struct script *s)
+static void play(const struct script *s, bool with_numbers)
 {
     struct rt_error e = {{0}};
     struct unmatched left;
     char lines[2048];
     got[0] = '\0';
+    numbered = with_numbers;
     for (int i = 0; i < PROCESSES; i++)
         whole[i] = i == 1 && s->until != 0 ? s->until : INT64_MAX;
     if (messages_open(&messages, NULL, NULL, found, NULL, &e) != 0)
@@ -281,23 +289,14 @@ static const struct script scripts[] = {
      "10 0 = Send 1 7 100 0; 20 2 = Irecv -1 -1 999 61; 22 2 = Irecv 0 7 999 62;"
      "30 2 ! 62 0 7 100; 40 2 = Cancel 0 0 0 61; 42 2 x 61",
      "10-22", 0, 0},
-    {"a cancelled send is not received, known before the receive",
+    {"a cancelled send makes its queue uncertain: nothing tells which send takes its place",
      "10 0 = Isend 1 7 100 51; 12 0 = Cancel 0 0 0 51; 14 0 x 51; 16 0 = Send 1 7 100 0;"
      "20 2 > Recv 0 7 999 1; 25 2 ! 0 0 7 100; 26 2 < Recv 0",
-     "16-20", 0, 0},
-    {"... or long after it",
-     "10 0 = Isend 1 7 100 51; 12 0 = Cancel 0 0 0 51; 16 0 = Send 1 7 100 0;"
-     "20 2 > Recv 0 7 999 1; 25 2 ! 0 0 7 100; 26 2 < Recv 0; 40 0 x 51",
-     "16-20", 0, 0},
-    {"a send that was to be cancelled too late is received",
-     "10 0 = Isend 1 7 100 51; 12 0 = Cancel 0 0 0 51; 16 0 = Send 1 7 100 0;"
-     "20 2 > Recv 0 7 999 1; 25 2 ! 0 0 7 100; 26 2 < Recv 0; 40 0 . 51;"
-     "50 2 > Recv 0 7 999 1; 55 2 ! 0 0 7 100; 56 2 < Recv 0",
-     "10-20 16-50", 0, 0},
-    {"a send of which nobody knows whether it was cancelled",
-     "10 0 = Isend 1 7 100 51; 12 0 = Cancel 0 0 0 51; 16 0 = Send 1 7 100 0;"
-     "20 2 > Recv 0 7 999 1; 25 2 ! 0 0 7 100; 26 2 < Recv 0",
-     "alone 1/1 unfinished 1/0", 0, 0},
+     "alone 0/1 unfinished 1/0 unnumbered 1/0", 0, 0},
+    {"... and no other queue",
+     "10 0 = Isend 1 7 100 51; 12 0 = Cancel 0 0 0 51; 14 0 x 51; 16 0 = Send 1 8 100 0;"
+     "20 2 > Recv 0 8 999 1; 25 2 ! 0 0 8 100; 26 2 < Recv 0",
+     "16-20 unfinished 1/0", 0, 0},
     {"a clock that is late: receives are seen before their sends",
      "10 2 > Recv 0 7 999 1; 11 2 ! 0 0 7 100; 12 2 < Recv 0; 14 2 = Irecv 0 7 999 61;"
      "16 2 ! 61 0 7 100; 20 0 = Send 1 7 100 0; 22 0 = Isend 1 7 100 51; 30 0 . 51",
@@ -388,10 +387,10 @@ static const struct script scripts[] = {
      "10 0 = Send 1 7 100 0; 12 1 = Send 1 7 100 0; 20 3 > Recv 0 7 999 1; 21 3 ! 0 0 7 100;"
      "22 3 < Recv 0; 30 2 > Recv 0 7 999 1; 31 2 ! 0 0 7 100; 32 2 < Recv 0",
      "10-20 12-30", 0, 0},
-    {"sizes that differ: not these, nor any after them",
+    {"sizes that differ: not these",
      TWO_SENDS "20 2 > Recv 0 7 999 1; 21 2 ! 0 0 7 50; 22 2 < Recv 0; 30 2 > Recv 0 7 999 1;"
                "31 2 ! 0 0 7 100; 32 2 < Recv 0",
-     "unlike 2/2", 0, 0},
+     "12-30 unlike 1/1", 0, 0},
     {"a rank that is killed: what was sent to it, or is awaited from it, has no partner",
      "10 0 = Send 1 7 100 0; 12 0 = Isend 1 7 100 51; 20 2 > Recv 0 7 999 1; 21 2 ! 0 0 7 100;"
      "22 2 < Recv 0; 24 2 > Recv 0 7 999 1; 40 0 = Send 1 7 100 0; 41 0 = Irecv 1 8 999 52;"
@@ -400,7 +399,7 @@ static const struct script scripts[] = {
     {"a rank that has left its windows: nothing of it from there on",
      TWO_SENDS "20 2 > Recv 0 7 999 1; 21 2 ! 0 0 7 100; 22 2 < Recv 0; 30 2 > Recv 0 7 999 1;"
                "31 2 ! 0 0 7 100; 32 2 < Recv 0; 33 2 = Send 0 7 100 0",
-     "10-20 outside 1/1 alone 1/0", 25, 0},
+     "10-20 alone 1/0 unnumbered 1/1", 25, 0},
     {"a communicator that is not known",
      "10 0 > Send 1 7 100 3; 11 0 < Send 0; 20 2 > Recv 0 7 999 3; 21 2 ! 0 0 7 100;"
      "22 2 < Recv 0",
@@ -411,9 +410,68 @@ static const struct script scripts[] = {
      "11-21", 0, 0},
 };
 
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static const struct script numbered_scripts[] = {
+    {"the number alone says which belong together",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 20 2 > Recv 0 7 999 1; 25 2 @ 0 7 5; 25 2 ! 0 0 7 100;"
+     "26 2 < Recv 0",
+     "10-20", 0, 0},
+    {"numbers go on in a window",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 12 0 = Send 1 7 100 0; 20 2 > Recv 0 7 999 1;"
+     "25 2 @ 0 7 6; 25 2 ! 0 0 7 100; 26 2 < Recv 0",
+     "12-20 alone 1/0", 0, 0},
+    {"... not beyond it",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 11 0 ]; 12 0 [; 13 0 = Send 1 7 100 0;"
+     "20 2 > Recv 0 7 999 1; 25 2 @ 0 7 6; 25 2 ! 0 0 7 100; 26 2 < Recv 0",
+     "alone 1/1 unnumbered 1/0", 0, 0},
+    {"keys of other tags count apart",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 11 0 # 1 8 50; 12 0 = Send 1 8 100 0;"
+     "14 0 = Send 1 7 100 0; 20 2 > Recv 0 7 999 1; 25 2 @ 0 7 6; 25 2 ! 0 0 7 100; 26 2 < Recv 0;"
+     "30 2 > Recv 0 8 999 1; 35 2 @ 0 8 50; 35 2 ! 0 0 8 100; 36 2 < Recv 0",
+     "14-20 12-30 alone 1/0", 0, 0},
+    {"a receive that was posted outside the window",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 20 2 > Wait 0 0 0 1; 25 2 @ 0 7 5; 25 2 ! 61 0 7 100;"
+     "26 2 < Wait 0",
+     "10-20", 0, 0},
+    {"a persistent send that was made outside the window",
+     "10 0 > Start 0 0 0 1; 11 0 # 1 7 5; 11 0 s 51; 12 0 < Start 0; 20 2 > Recv 0 7 999 1;"
+     "25 2 @ 0 7 5; 25 2 ! 0 0 7 100; 26 2 < Recv 0",
+     "10-20", 0, 0},
+    {"a number that is told after the receive",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 20 2 > Wait 0 0 0 1; 25 2 ? 0 7 3; 25 2 ! 61 0 7 100;"
+     "26 2 < Wait 0; 40 2 l 3 5",
+     "10-20", 0, 0},
+    {"... before it, by another thread",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 15 3 l 3 5; 20 2 > Wait 0 0 0 1; 25 2 ? 0 7 3;"
+     "25 2 ! 61 0 7 100; 26 2 < Wait 0",
+     "10-20", 0, 0},
+    {"... or never",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 20 2 > Wait 0 0 0 1; 25 2 ? 0 7 3; 25 2 ! 61 0 7 100;"
+     "26 2 < Wait 0",
+     "alone 1/0 unnumbered 0/1", 0, 0},
+    {"a request of an earlier window is another's",
+     "10 2 [; 11 2 = Irecv 0 8 999 61; 12 2 ]; 20 2 [; 21 2 = Isend 0 7 100 61; 25 2 . 61",
+     "unfinished 0/1 unnumbered 1/0", 0, 0},
+    {"a send that had failed has no receive",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 12 0 # 1 7 5; 12 0 = Send 1 7 100 0;"
+     "20 2 > Recv 0 7 999 1; 25 2 @ 0 7 5; 25 2 ! 0 0 7 100; 26 2 < Recv 0",
+     "12-20", 0, 0},
+    {"two threads that send the same at once: their order is not known",
+     "9 0 # 1 7 0; 10 0 > Send 1 7 100 1; 10 1 # 1 7 1; 11 1 > Send 1 7 100 1; 12 0 < Send 0;"
+     "13 1 < Send 0; 20 2 > Recv 0 7 999 1; 21 2 @ 0 7 0; 21 2 ! 0 0 7 100; 22 2 < Recv 0",
+     "alone 1/0 concurrent 1/1", 0, 0},
+    {"sizes that differ: not these",
+     "9 0 # 1 7 0; " TWO_SENDS "20 2 > Recv 0 7 999 1; 21 2 @ 0 7 0; 21 2 ! 0 0 7 50;"
+     "22 2 < Recv 0; 30 2 > Recv 0 7 999 1; 31 2 ! 0 0 7 100; 32 2 < Recv 0",
+     "12-30 unlike 1/1", 0, 0},
+};
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
-        play(&scripts[i]);
+        play(&scripts[i], false);
+    for (size_t i = 0; i < sizeof numbered_scripts / sizeof *numbered_scripts; i++)
+        play(&numbered_scripts[i], true);
     return done_testing();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * messages DIR: prints each message of a run with the marks that held when it was sent and posted:
  * sent, posted, sender, receiver, tag, bytes. Marks of type 1 and 2 number sends and receives; 0:
- * none was set in the window. A line begins with "likely" instead of "message" if the match is not
- * sure. Then prints what has no partner, by reason: reason, sends, receives. */
+ * none was set in the window. Then prints what has no partner, by reason: reason, sends, receives;
+ * and "marked 1 N" or "marked 2 N" for each mark in a window. */
 #include "tools/messages/messages.h"
 
 #include <inttypes.h>
@@ -44,9 +44,9 @@ static void found(void *context, const struct message *m)
     (void)context;
     if (m->send_ns > m->sent_ns || m->receive_ns > m->received_ns || m->send_ns > m->received_ns)
         printf("times are wrong:");
-    printf("%s %" PRIu64 " %" PRIu64 " %" PRId32 " %" PRId32 " %" PRId32 " %" PRIu64 "\n",
-           m->likely ? "likely" : "message", at(0, m->send_stream, m->send_ns),
-           at(1, m->receive_stream, m->receive_ns), m->sender, m->receiver, m->tag, m->bytes);
+    printf("message %" PRIu64 " %" PRIu64 " %" PRId32 " %" PRId32 " %" PRId32 " %" PRIu64 "\n",
+           at(0, m->send_stream, m->send_ns), at(1, m->receive_stream, m->receive_ns), m->sender,
+           m->receiver, m->tag, m->bytes);
 }
 
 static int read_all(struct streams *s, struct messages *m, struct rt_error *e)
@@ -99,8 +99,12 @@ int main(int argc, char **argv)
     if (rc != 0)
         fprintf(stderr, "%s\n", e.text);
     for (int i = 0; i < 2; i++) {
-        for (uint32_t k = 0; k < n; k++)
+        for (uint32_t k = 0; k < n; k++) {
+            for (size_t j = 0; rc == 0 && j < marks[i][k].count; j++)
+                if (marks[i][k].all[j].value != 0)
+                    printf("marked %d %" PRIu64 "\n", i + 1, marks[i][k].all[j].value);
             free(marks[i][k].all);
+        }
         free(marks[i]);
     }
     messages_close(m);

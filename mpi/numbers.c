@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Counts messages by key in a hash table of fixed size. Lock-free, no allocation. */
+#include "mpi/numbers.h"
+
+#include "mpi/number_keys.h"
+#include "mpi/wrapper.h"
+
+#define KEYS 32768u /* a power of two; only used entries take memory */
+#define KEY_TRIES 16u
+#define CLAIMED UINT32_MAX
+#define RECEIVES (1u << 31)
+#define HANDLE_BITS 13 /* of a communicator: index of its entry + 1; above: times it was made */
+#define MADE_BITS 18
+#define LOST (UINT64_C(1) << 63) /* in a count */
+#define NUMBER_BITS 48
+#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1) /* in an mpi_number: number + 1; all: lost */
+
+_Static_assert(COMM_SLOTS < 1u << HANDLE_BITS, "indices fit");
+_Static_assert(KEYS <= 1u << (63 - NUMBER_BITS), "indices fit below NUMBER_UNDECIDED");
+
+struct number_key {
+    _Atomic uint64_t peer_tag;
+    _Atomic uint32_t comm; /* number_comm() and the direction; 0: free */
+    _Atomic uint64_t count;
+    /* What a reader of the thread that recorded last knows: hash of thread and window << 32 | the
+     * number that it takes the key's next event to have. */
+    _Atomic uint64_t told;
+};
+static struct number_key keys[KEYS];
+static _Atomic bool had_no_room; /* a new key may have been used before */
+
+uint32_t mpi_numbering;
+_Atomic uint64_t mpi_messages_unnumbered;
+
+static bool are_concurrent(void)
+{
+    return atomic_load_explicit(&mpi_concurrent, memory_order_relaxed);
+}
+
+static void count_unnumbered(void)
+{
+    atomic_fetch_add_explicit(&mpi_messages_unnumbered, 1, memory_order_relaxed);
+}
+
+void mpi_numbering_begin(void)
+{
+    static bool begun; /* a process may begin sessions after MPI_Init */
+    if (!begun)
+        mpi_numbering =
+            mpi_recorded != 0 && atomic_load_explicit(&mpi_asleep, memory_order_relaxed) == 0;
+    begun = true;
+    (void)comm_find(mpi_abi.comm_world, true);
+    (void)comm_find(mpi_abi.comm_self, true);
+}
+
+/* --- communicators ---------------------------------------------------------------------------- */
+
+uint32_t number_comm(const struct comm_entry *e)
+{
+    uint32_t made = atomic_load_explicit(&e->made, memory_order_relaxed);
+    return (uint32_t)(e - mpi_comms + 1) | (made & ((1u << MADE_BITS) - 1)) << HANDLE_BITS;
+}
+
+struct comm_entry *number_comm_entry(uint32_t comm)
+{
+    comm &= ~RECEIVES;
+    struct comm_entry *e = &mpi_comms[(comm & ((1u << HANDLE_BITS) - 1)) - 1];
+    return number_comm(e) == comm ? e : NULL;
+}
+
+void mpi_numbers_begin(struct comm_entry *e)
+{
+    atomic_fetch_add(&e->made, 1);
+    atomic_store(&e->receives_lost, false);
+    atomic_store(&e->collectives, 0);
+    atomic_store(&e->told, 0);
+}
+
+uint32_t number_comm_id(struct recorder_thread *t, uint32_t comm)
+{
+    const struct comm_entry *e = number_comm_entry(comm);
+    uint32_t id = e != NULL ? mpi_comm_id(t, atomic_load(&e->key) - 1) : 0;
+    return id != 0xffff ? id : 0;
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+/* Peers in a row have places in a row, so that few pages are used. */
+static uint32_t place_of(uint32_t comm, int32_t peer, int32_t tag)
+{
+    uint64_t h = (uint64_t)comm << 32 | (uint32_t)tag;
+    h *= UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(h >> 49) + (uint32_t)peer;
+}
+
+static bool is_over(uint32_t comm)
+{
+    const struct comm_entry *e = number_comm_entry(comm);
+    return e == NULL || atomic_load(&e->ended);
+}
+
+/* Fills in an entry that the caller has claimed. */
+static struct number_key *begin_key(struct number_key *k, uint32_t comm, uint64_t peer_tag)
+{
+    const struct comm_entry *e = number_comm_entry(comm);
+    bool lost = (comm & RECEIVES) != 0 && e != NULL && atomic_load(&e->receives_lost);
+    atomic_store_explicit(&k->peer_tag, peer_tag, memory_order_relaxed);
+    atomic_store_explicit(&k->count, lost ? LOST : 0, memory_order_relaxed);
+    atomic_store_explicit(&k->told, 0, memory_order_relaxed);
+    atomic_store_explicit(&k->comm, comm, memory_order_release);
+    return k;
+}
+
+RT_COLD static struct number_key *make_key(uint32_t comm, int32_t peer, int32_t tag)
+{
+    uint64_t peer_tag = mpi_peer_tag((uint32_t)peer, (uint32_t)tag);
+    uint32_t at = place_of(comm, peer, tag);
+    if (atomic_load(&had_no_room))
+        return NULL;
+    for (uint32_t i = 0; i < 2 * KEY_TRIES; i++) {
+        struct number_key *k = &keys[(at + i % KEY_TRIES) & (KEYS - 1)];
+        uint32_t of = atomic_load_explicit(&k->comm, memory_order_acquire);
+        while (of == CLAIMED)
+            of = atomic_load_explicit(&k->comm, memory_order_acquire);
+        if (of == comm && atomic_load_explicit(&k->peer_tag, memory_order_relaxed) == peer_tag)
+            return k;
+        /* First free entries, then those of communicators that are over. */
+        if ((of == 0 || (i >= KEY_TRIES && is_over(of))) &&
+            atomic_compare_exchange_strong(&k->comm, &of, CLAIMED))
+            return begin_key(k, comm, peer_tag);
+    }
+    atomic_store(&had_no_room, true);
+    return NULL;
+}
+
+static struct number_key *key_of(uint32_t comm, int32_t peer, int32_t tag)
+{
+    uint64_t peer_tag = mpi_peer_tag((uint32_t)peer, (uint32_t)tag);
+    uint32_t at = place_of(comm, peer, tag);
+    for (uint32_t i = 0; i < KEY_TRIES; i++) {
+        struct number_key *k = &keys[(at + i) & (KEYS - 1)];
+        uint32_t of = atomic_load_explicit(&k->comm, memory_order_acquire);
+        if (RT_LIKELY(of == comm &&
+                      atomic_load_explicit(&k->peer_tag, memory_order_relaxed) == peer_tag))
+            return k;
+        if (of == 0)
+            break;
+    }
+    return make_key(comm, peer, tag);
+}
+
+static mpi_number take(struct number_key *k)
+{
+    if (RT_UNLIKELY(k == NULL)) {
+        count_unnumbered();
+        return NO_NUMBER;
+    }
+    uint64_t n;
+    if (are_concurrent()) {
+        n = atomic_fetch_add_explicit(&k->count, 1, memory_order_relaxed);
+    } else {
+        n = atomic_load_explicit(&k->count, memory_order_relaxed);
+        atomic_store_explicit(&k->count, n + 1, memory_order_relaxed);
+    }
+    uint64_t key = (uint64_t)(k - keys) << NUMBER_BITS;
+    return key | ((n & LOST) != 0 ? NUMBER_MASK : (n + 1) & NUMBER_MASK);
+}
+
+mpi_number number_take_send(uint32_t comm, int32_t dest, int32_t tag)
+{
+    return take(key_of(comm, dest, tag));
+}
+
+mpi_number number_take_receive(uint32_t comm, int32_t source, int32_t tag)
+{
+    return take(key_of(comm | RECEIVES, source, tag));
+}
+
+static struct number_key *key_at(mpi_number n)
+{
+    return &keys[n >> NUMBER_BITS];
+}
+
+bool number_give_back(mpi_number n)
+{
+    uint64_t number = n & NUMBER_MASK; /* the count that follows it */
+    return number == NUMBER_MASK ||
+           atomic_compare_exchange_strong(&key_at(n)->count, &number, number - 1);
+}
+
+void number_lose(mpi_number n)
+{
+    atomic_fetch_or(&key_at(n)->count, LOST);
+    count_unnumbered();
+}
+
+void number_lose_receives(uint32_t comm)
+{
+    struct comm_entry *e = number_comm_entry(comm);
+    if (e != NULL)
+        atomic_store(&e->receives_lost, true);
+    for (uint32_t i = 0; i < KEYS; i++)
+        if (atomic_load(&keys[i].comm) == (comm | RECEIVES))
+            atomic_fetch_or(&keys[i].count, LOST);
+    count_unnumbered();
+}
+
+void number_key_of(mpi_number n, uint32_t *comm, int32_t *peer, int32_t *tag)
+{
+    uint64_t peer_tag = atomic_load(&key_at(n)->peer_tag);
+    *comm = atomic_load(&key_at(n)->comm) & ~RECEIVES;
+    *peer = (int32_t)EV_MPI_ENTER_peer(peer_tag, 0);
+    *tag = (int32_t)EV_MPI_ENTER_tag(peer_tag, 0);
+}
+
+uint64_t number_value(mpi_number n)
+{
+    uint64_t number = n & NUMBER_MASK;
+    return number == NUMBER_MASK || n == NO_NUMBER ? EVENT_NO_NUMBER : number - 1;
+}
+
+/* --- sends and receives ----------------------------------------------------------------------- */
+
+/* Instruction counts leave our own instructions out; how many they are depends on the tables. */
+static unsigned own_begin(const struct recorder_thread *t)
+{
+    return RT_UNLIKELY(t->counted != 0) && t->recording == 0 ? mpi_hooks.own_begin(MPI_OWN_MEASURED)
+                                                             : 0;
+}
+
+mpi_number mpi_number_send(uint64_t comm, int dest, int tag)
+{
+    if (RT_UNLIKELY(mpi_numbering == 0) || dest == mpi_abi.proc_null)
+        return NO_NUMBER;
+    const unsigned own = own_begin(&recorder_self);
+    struct comm_entry *e = comm_find(comm, true);
+    mpi_number n = e != NULL ? number_take_send(number_comm(e), dest, tag) : NO_NUMBER;
+    MPI_OWN_END(own);
+    return n;
+}
+
+void mpi_number_unsent(mpi_number n)
+{
+    if (n != NO_NUMBER && !number_give_back(n))
+        number_lose(n);
+}
+
+static mpi_number receive(uint64_t comm, int source, int tag, bool now)
+{
+    if (RT_UNLIKELY(mpi_numbering == 0) || source == mpi_abi.proc_null)
+        return NO_NUMBER;
+    const unsigned own = own_begin(&recorder_self);
+    struct comm_entry *e = comm_find(comm, true);
+    mpi_number n = NO_NUMBER;
+    bool any = source == mpi_abi.any_source || tag == mpi_abi.any_tag;
+    bool alone = atomic_load_explicit(&mpi_undecided, memory_order_relaxed) == 0;
+    if (e == NULL)
+        count_unnumbered();
+    else if (RT_LIKELY(!any && alone))
+        n = number_take_receive(number_comm(e), source, tag);
+    else if (now && alone && !are_concurrent())
+        n = NUMBER_UNDECIDED;
+    else
+        n = undecided_post(number_comm(e), (int32_t)mpi_peer((mpi_word)(int64_t)source),
+                           (int32_t)mpi_tag((mpi_word)(int64_t)tag));
+    MPI_OWN_END(own);
+    return n;
+}
+
+mpi_number mpi_number_receive(uint64_t comm, int source, int tag)
+{
+    return receive(comm, source, tag, false);
+}
+
+mpi_number mpi_number_receive_now(uint64_t comm, int source, int tag)
+{
+    return receive(comm, source, tag, true);
+}
+
+mpi_number mpi_number_received(uint64_t comm, mpi_number n, int source, int tag, bool recorded)
+{
+    if ((n & NUMBER_UNDECIDED) == 0)
+        return n;
+    if (source == mpi_abi.proc_null) {
+        mpi_number_unposted(n);
+        return NO_NUMBER;
+    }
+    if (n != NUMBER_UNDECIDED)
+        return undecided_received(n, source, tag, recorded);
+    const struct comm_entry *e = comm_find(comm, false);
+    return e != NULL ? number_take_receive(number_comm(e), source, tag) : NO_NUMBER;
+}
+
+void mpi_number_unposted(mpi_number n)
+{
+    if ((n & NUMBER_UNDECIDED) == 0)
+        mpi_number_unsent(n);
+    else if (n != NUMBER_UNDECIDED)
+        undecided_remove(n, false);
+}
+
+void mpi_number_freed(mpi_number n)
+{
+    if ((n & NUMBER_UNDECIDED) != 0)
+        undecided_remove(n, true);
+}
+
+mpi_number mpi_number_cancelling(mpi_number n, bool a_send)
+{
+    if (n == NO_NUMBER || (n & NUMBER_UNDECIDED) != 0)
+        return n;
+    if (a_send) {
+        atomic_fetch_add(&mpi_undecided, 1);
+        return n;
+    }
+    uint32_t comm;
+    int32_t source, tag;
+    number_key_of(n, &comm, &source, &tag);
+    if (number_give_back(n))
+        return undecided_post(comm, source, tag);
+    number_lose(n); /* later receives have numbers that may turn out to be too large */
+    return n;
+}
+
+void mpi_number_cancelled(mpi_number n, bool unsent)
+{
+    atomic_fetch_sub(&mpi_undecided, 1);
+    if (unsent)
+        mpi_number_unsent(n);
+}
+
+/* --- recording -------------------------------------------------------------------------------- */
+
+/* A reader loses count where events were dropped. */
+static uint64_t reader_of(const struct recorder_thread *t)
+{
+    uint64_t h = ((uint64_t)t->tid << 32 | (uint32_t)t->window) * UINT64_C(0x9e3779b97f4a7c15);
+    if (t->row != NULL)
+        h += atomic_load_explicit(&t->row->dropped, memory_order_relaxed);
+    return (h | 1) << 32;
+}
+
+/* Returns whether a reader knows the number already; notes that it knows the next one then. */
+static bool is_known(struct recorder_thread *t, _Atomic uint64_t *told, uint64_t number,
+                     bool always)
+{
+    uint64_t reader = reader_of(t), expected = reader | (uint32_t)number;
+    uint64_t next = reader | (uint32_t)(number + (number != EVENT_NO_NUMBER));
+    if (!always && atomic_compare_exchange_strong(told, &expected, next))
+        return true;
+    atomic_store(told, next);
+    return false;
+}
+
+static void tell(struct recorder_thread *t, uint32_t code, mpi_number n, bool always)
+{
+    struct number_key *k = key_at(n);
+    uint32_t id = number_comm_id(t, atomic_load(&k->comm));
+    uint64_t number = number_value(n);
+    if (id != 0 && !is_known(t, &k->told, number, always))
+        (void)recorder_emit(t, code, atomic_load(&k->peer_tag),
+                            EVENT_PUT(EV_MPI_SEND_NUMBER, number, number) |
+                                EVENT_PUT(EV_MPI_SEND_NUMBER, comm, id));
+}
+
+void mpi_tell_send(struct recorder_thread *t, mpi_number n, bool always)
+{
+    if (RT_LIKELY(n != NO_NUMBER) && t->recording != 0)
+        tell(t, EV_MPI_SEND_NUMBER, n, always);
+}
+
+void mpi_tell_receive(struct recorder_thread *t, mpi_number n, bool always)
+{
+    if (n == NO_NUMBER || t->recording == 0)
+        return;
+    if ((n & NUMBER_UNDECIDED) != 0)
+        undecided_tell(t, n);
+    else
+        tell(t, EV_MPI_RECEIVE_NUMBER, n, always);
+}
+
+void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
+{
+    if (RT_UNLIKELY(mpi_numbering == 0))
+        return;
+    const unsigned own = own_begin(t);
+    struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
+    if (e != NULL) {
+        uint64_t number = atomic_load_explicit(&e->collectives, memory_order_relaxed);
+        atomic_store_explicit(&e->collectives, number + 1, memory_order_relaxed);
+        uint32_t id = t->recording != 0 ? mpi_comm_id(t, comm) : 0;
+        if (id != 0 && id != 0xffff && !is_known(t, &e->told, number, false))
+            (void)recorder_emit(t, EV_MPI_COLLECTIVE_NUMBER, number, id);
+    }
+    MPI_OWN_END(own);
+}
+
+void mpi_collective_failed(uint64_t comm)
+{
+    struct comm_entry *e = mpi_numbering != 0 ? comm_find(comm, false) : NULL;
+    if (e != NULL)
+        atomic_fetch_sub(&e->collectives, 1);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Numbers of messages and of collective calls, counted from MPI_Init on, inside and outside
+ * windows.
+ *
+ * Messages of one communicator, sender, receiver and tag do not overtake each other (MPI-3.1, 3.5).
+ * The sender numbers its sends by that key, in the order of its calls. The receiver numbers its
+ * receives by the same key, in the order in which they were posted. So the two ends of a message
+ * have the same number, which identifies it. In the same way all ranks of a communicator number its
+ * collective calls.
+ *
+ * A receive from any source or with any tag belongs to a key as soon as MPI has told its source and
+ * tag. Until then no later receive that could belong to the same key has a number. These receives
+ * wait in a list (undecided.c).
+ *
+ * An event gets its number by EV_MPI_SEND_NUMBER, EV_MPI_RECEIVE_NUMBER or EV_MPI_COLLECTIVE_NUMBER
+ * before it, unless its number is one more than that of the key's last event of the same thread in
+ * the same window. */
+#ifndef REGTRACE_MPI_NUMBERS_H
+#define REGTRACE_MPI_NUMBERS_H
+
+#include "base/format/recorder.h"
+#include "mpi/comm_table.h"
+
+/* A message's place in the order of its key: the key and the number, or a receive in the list of
+ * undecided.c. NO_NUMBER: it is not counted. */
+typedef uint64_t mpi_number;
+#define NO_NUMBER UINT64_C(0)
+#define NUMBER_UNDECIDED (UINT64_C(1) << 63)
+
+/* 1: calls are numbered. Set as MPI_Init succeeds if windows may open later; else messages have no
+ * numbers, even if they are recorded. */
+void mpi_numbering_begin(void);
+
+/* A call has made this communicator: its counts begin anew. */
+void mpi_numbers_begin(struct comm_entry *e);
+
+/* Numbers a send that begins. `dest` and `tag` as the program passes them. */
+mpi_number mpi_number_send(uint64_t comm, int dest, int tag);
+/* The call has failed, or was cancelled: nothing was sent. Does nothing for NO_NUMBER. */
+void mpi_number_unsent(mpi_number n);
+
+/* Numbers a receive that begins, or the message of a matched probe. Pass the result to mpi_number_received(), to mpi_number_unposted()
+ * if the call fails, or to mpi_number_freed() if its request is freed while it is open. */
+mpi_number mpi_number_receive(uint64_t comm, int source, int tag);
+/* The same for a blocking call of a process in which one thread at a time calls MPI. */
+mpi_number mpi_number_receive_now(uint64_t comm, int source, int tag);
+/* The receive has got a message from this source with this tag. Returns its number, which is
+ * undecided as long as earlier receives are; then `recorded` makes EV_MPI_NUMBER_LATER follow. */
+mpi_number mpi_number_received(uint64_t comm, mpi_number n, int source, int tag, bool recorded);
+void mpi_number_unposted(mpi_number n);
+void mpi_number_freed(mpi_number n);
+/* MPI_Cancel is called for it: it may get no message. Returns its new number. */
+mpi_number mpi_number_cancelling(mpi_number n, bool a_send);
+/* A send for which MPI_Cancel was called is complete; or it is not known how it ended. */
+void mpi_number_cancelled(mpi_number n, bool unsent);
+
+/* Not 0: receives are undecided, or sends are being cancelled, so completions outside windows
+ * matter as well. */
+extern _Atomic uint32_t mpi_undecided RT_HIDDEN;
+
+/* Record the number in a window, before the event that has it. */
+void mpi_tell_send(struct recorder_thread *t, mpi_number n, bool always);
+void mpi_tell_receive(struct recorder_thread *t, mpi_number n, bool always);
+
+/* Counts a collective call that begins, and records its number in a window. */
+void mpi_number_collective(struct recorder_thread *t, uint64_t comm);
+void mpi_collective_failed(uint64_t comm);
+
+#endif
