@@ -14,6 +14,7 @@
 #include "mpi/comm_table.h"
 #include "mpi/library.h"
 #include "base/format/event_fields.h"
+#include "base/spin.h"
 #include "mpi/numbers.h"
 #include "mpi/special.h"
 #include "mpi/wrapper.h"
@@ -225,6 +226,22 @@ static uint64_t identity_of_made(struct comm_origin *parent, uint64_t parent_com
     return n >= 0 ? not_zero(mix(h, (uint64_t)n + 1)) : 0;
 }
 
+/* Only one thread at a time notes that a communicator begins or ends: the library may give the
+ * handle of one that has just ended to another thread. Returns the signal mask. */
+static spin_lock ends;
+static uint64_t take_ends(void)
+{
+    uint64_t mask = sys_block_signals();
+    spin_take(&ends);
+    return mask;
+}
+
+static void give_ends(uint64_t mask)
+{
+    spin_give(&ends);
+    sys_restore_signals(mask);
+}
+
 RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making how, int tag)
 {
     struct recorder_thread *t = &recorder_self;
@@ -246,6 +263,7 @@ RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making 
                                        : identity_of_made(&origins[of - mpi_comms], parent, comm,
                                                           how, tag, call, &sides);
         t->in_toolkit--;
+        uint64_t mask = take_ends();
         atomic_store(&e->valid, true);
         atomic_store(&e->ended, false);
         atomic_store(&e->id, 0); /* a number here means that we missed the handle's end */
@@ -253,6 +271,7 @@ RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making 
         o->sides = sides;
         atomic_store(&o->made, 0);
         atomic_store(&o->identity, identity);
+        give_ends(mask);
     }
     MPI_OWN_END(own);
 }
@@ -393,17 +412,27 @@ void mpi_comm_created(struct recorder_thread *t, uint64_t comm, uint32_t parent)
     (void)comm_describe(t, e, comm, parent);
 }
 
-void mpi_comm_freed(uint64_t comm)
+uint32_t mpi_comm_times_made(uint64_t comm)
+{
+    struct comm_entry *e = comm_find(comm, false);
+    return e != NULL ? atomic_load(&e->made) : 0;
+}
+
+void mpi_comm_freed(uint64_t comm, uint32_t made)
 {
     struct comm_entry *e = comm_find(comm, false);
     if (e == NULL)
         return;
-    uint32_t id = atomic_load(&e->id);
-    mpi_win_comm_ends(comm, id != COMM_BEING_ASKED ? id : 0);
-    forget_made(atomic_exchange(&origins[e - mpi_comms].identity, 0));
-    atomic_store(&e->valid, false);
-    atomic_store(&e->ended, true);
-    atomic_store(&e->id, 0);
+    uint64_t mask = take_ends();
+    if (atomic_load(&e->made) == made) {
+        uint32_t id = atomic_load(&e->id);
+        mpi_win_comm_ends(comm, id != COMM_BEING_ASKED ? id : 0);
+        forget_made(atomic_exchange(&origins[e - mpi_comms].identity, 0));
+        atomic_store(&e->valid, false);
+        atomic_store(&e->ended, true);
+        atomic_store(&e->id, 0);
+    }
+    give_ends(mask);
 }
 
 uint32_t mpi_known_size(uint64_t comm)

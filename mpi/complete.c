@@ -92,7 +92,7 @@ static void message_completed(struct recorder_thread *t, uint64_t request, uint6
     uint64_t bytes = status_bytes(status, &cancelled);
     cancelled = cancelled && c->kind != MPI_REQUEST_SILENT;
     if (c->cancelling)
-        mpi_number_cancelled(c->number, cancelled);
+        mpi_number_cancelled(c->number, !c->receives, cancelled);
     else if (cancelled)
         mpi_number_unposted(c->number);
     else if (c->kind == MPI_REQUEST_SILENT)

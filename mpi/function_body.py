@@ -340,8 +340,8 @@ def follows(body):
     if f.name == "Session_finalize":
         return [], ["if (result == 0)", "    mpi_session_ended();"]
     if "frees" in f.roles:
-        return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};"],
-                ["if (result == 0)", "    mpi_comm_freed(ending);"])
+        return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};", "const uint32_t made = mpi_comm_times_made(ending);"],
+                ["if (result == 0)", "    mpi_comm_freed(ending, made);"])
     if f.name == "Request_free":
         return ([f"uint64_t ending = {body.handle('*request')};", "const struct mpi_noted noted = mpi_request_noted(ending);"],
                 ["if (result == 0)", "    mpi_request_freed(ending, noted);"])

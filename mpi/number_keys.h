@@ -21,6 +21,9 @@ bool number_give_back(mpi_number n);
 /* The key's, or the communicator's, later receives have no numbers. */
 void number_lose(mpi_number n);
 void number_lose_receives(uint32_t comm);
+/* This number may turn out to belong to no message, so that later ones of its key are too large:
+ * until it is clear, the key's messages have no numbers. */
+void number_doubt(mpi_number n, bool begins);
 void number_key_of(mpi_number n, uint32_t *comm, int32_t *peer, int32_t *tag);
 /* The number as recorded. */
 uint64_t number_value(mpi_number n);
@@ -28,11 +31,13 @@ uint64_t number_value(mpi_number n);
 uint32_t number_comm_id(struct recorder_thread *t, uint32_t comm);
 
 /* Adds a receive that begins to the list. Returns its number at once if no receive in the list can
- * belong to its key. */
-mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag);
+ * belong to its key; not if it is_cancelling: it may get no message. */
+mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag, bool is_cancelling);
 /* The receive has got this message. Returns its number, or NUMBER_UNDECIDED and its place in the
  * list. */
 mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool recorded);
+/* MPI_Cancel is called for the receive: it may get no message. */
+void undecided_cancelling(mpi_number n);
 /* The receive gets no message; or what it gets is never known. */
 void undecided_remove(mpi_number n, bool unknown);
 /* Records that the number follows. */

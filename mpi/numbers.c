@@ -194,6 +194,14 @@ void number_lose(mpi_number n)
     count_unnumbered();
 }
 
+void number_doubt(mpi_number n, bool begins)
+{
+    if (begins)
+        atomic_fetch_or(&key_at(n)->count, LOST);
+    else
+        atomic_fetch_and(&key_at(n)->count, ~LOST);
+}
+
 void number_lose_receives(uint32_t comm)
 {
     struct comm_entry *e = number_comm_entry(comm);
@@ -216,7 +224,9 @@ void number_key_of(mpi_number n, uint32_t *comm, int32_t *peer, int32_t *tag)
 uint64_t number_value(mpi_number n)
 {
     uint64_t number = n & NUMBER_MASK;
-    return number == NUMBER_MASK || n == NO_NUMBER ? EVENT_NO_NUMBER : number - 1;
+    bool lost = n == NO_NUMBER || number == NUMBER_MASK ||
+                (atomic_load_explicit(&key_at(n)->count, memory_order_relaxed) & LOST) != 0;
+    return lost ? EVENT_NO_NUMBER : number - 1;
 }
 
 /* --- sends and receives ----------------------------------------------------------------------- */
@@ -262,7 +272,7 @@ static mpi_number receive(uint64_t comm, int source, int tag, bool now)
         n = NUMBER_UNDECIDED;
     else
         n = undecided_post(number_comm(e), (int32_t)mpi_peer((mpi_word)(int64_t)source),
-                           (int32_t)mpi_tag((mpi_word)(int64_t)tag));
+                           (int32_t)mpi_tag((mpi_word)(int64_t)tag), false);
     MPI_OWN_END(own);
     return n;
 }
@@ -305,28 +315,37 @@ void mpi_number_freed(mpi_number n)
         undecided_remove(n, true);
 }
 
-mpi_number mpi_number_cancelling(mpi_number n, bool a_send)
+bool mpi_number_cancelling(mpi_number *n, bool a_send)
 {
-    if (n == NO_NUMBER || (n & NUMBER_UNDECIDED) != 0)
-        return n;
-    if (a_send) {
-        atomic_fetch_add(&mpi_undecided, 1);
-        return n;
-    }
     uint32_t comm;
     int32_t source, tag;
-    number_key_of(n, &comm, &source, &tag);
-    if (number_give_back(n))
-        return undecided_post(comm, source, tag);
-    number_lose(n); /* later receives have numbers that may turn out to be too large */
-    return n;
+    if (*n == NO_NUMBER)
+        return false;
+    if ((*n & NUMBER_UNDECIDED) != 0) {
+        undecided_cancelling(*n);
+        return false;
+    }
+    if (!a_send) {
+        number_key_of(*n, &comm, &source, &tag);
+        if (number_give_back(*n)) {
+            *n = undecided_post(comm, source, tag, true);
+            return false;
+        }
+        number_doubt(*n, true);
+    }
+    atomic_fetch_add(&mpi_undecided, 1);
+    return true;
 }
 
-void mpi_number_cancelled(mpi_number n, bool unsent)
+void mpi_number_cancelled(mpi_number n, bool a_send, bool is_over)
 {
     atomic_fetch_sub(&mpi_undecided, 1);
-    if (unsent)
+    if (a_send && is_over)
         mpi_number_unsent(n);
+    else if (!a_send && is_over)
+        count_unnumbered(); /* later receives have numbers that are too large */
+    else if (!a_send)
+        number_doubt(n, false);
 }
 
 /* --- recording -------------------------------------------------------------------------------- */

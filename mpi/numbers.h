@@ -49,12 +49,12 @@ mpi_number mpi_number_receive_now(uint64_t comm, int source, int tag);
 mpi_number mpi_number_received(uint64_t comm, mpi_number n, int source, int tag, bool recorded);
 void mpi_number_unposted(mpi_number n);
 void mpi_number_freed(mpi_number n);
-/* MPI_Cancel is called for it: it may get no message. Returns its new number. */
-mpi_number mpi_number_cancelling(mpi_number n, bool a_send);
-/* A send for which MPI_Cancel was called is complete; or it is not known how it ended. */
-void mpi_number_cancelled(mpi_number n, bool unsent);
+/* MPI_Cancel is called for a send, or a receive: it may get no message. May change its number.
+ * Returns true if mpi_number_cancelled() must tell how it has ended: `is_over`: without a message */
+bool mpi_number_cancelling(mpi_number *n, bool a_send);
+void mpi_number_cancelled(mpi_number n, bool a_send, bool is_over);
 
-/* Not 0: receives are undecided, or sends are being cancelled, so completions outside windows
+/* Not 0: receives are undecided, or requests are being cancelled, so completions outside windows
  * matter as well. */
 extern _Atomic uint32_t mpi_undecided RT_HIDDEN;
 

@@ -24,7 +24,7 @@
 #define ACTIVE 8u
 #define SHARED 16u
 #define AWAITED 32u
-#define CANCELLING 128u /* a send for which MPI_Cancel was called */
+#define CANCELLING 128u /* mpi_number_cancelled() must be called */
 #define KINDS 0xffu
 #define TIMES_SHIFT 8 /* how often the handle was made: 24 bits */
 #define TIMES 0xffffff00u
@@ -187,12 +187,10 @@ void mpi_request_cancelling(uint64_t request)
     uint64_t value = e != NULL ? atomic_load_explicit(&e->value, memory_order_relaxed) : 0;
     if ((value & SHARED) != 0 || (value & (ACTIVE | CANCELLING)) != ACTIVE)
         return;
-    bool a_send = (value & MPI_REQUEST_RECEIVE) == 0;
     mpi_number n = atomic_load_explicit(&e->number, memory_order_relaxed);
-    if (n == NO_NUMBER)
-        return;
-    atomic_store_explicit(&e->number, mpi_number_cancelling(n, a_send), memory_order_relaxed);
-    if (a_send)
+    bool asks = mpi_number_cancelling(&n, (value & MPI_REQUEST_RECEIVE) == 0);
+    atomic_store_explicit(&e->number, n, memory_order_relaxed);
+    if (asks)
         (void)atomic_fetch_or(&e->value, CANCELLING);
 }
 
@@ -248,7 +246,7 @@ void mpi_request_freed(uint64_t request, struct mpi_noted noted)
     if ((noted.value & ACTIVE) != 0 && (noted.value & MPI_REQUEST_RECEIVE) != 0)
         mpi_number_freed(noted.number);
     if ((noted.value & CANCELLING) != 0)
-        mpi_number_cancelled(noted.number, true);
+        mpi_number_cancelled(noted.number, (noted.value & MPI_REQUEST_RECEIVE) == 0, true);
     forget(find(request), request, noted.value);
 }
 

@@ -21,11 +21,13 @@ enum entry_state {
     NUMBERED  /* open; it has its number */
 };
 struct entry {
-    uint64_t place; /* in the order of posting */
+    uint64_t place; /* identifies it */
     uint32_t comm;
     int32_t source, tag; /* NUMBER_ANY: not known yet */
     enum entry_state state;
-    bool recorded; /* a window has its completion, without the number */
+    bool is_cancelling; /* open, and it may get no message */
+    bool in_doubt;      /* the same, and later receives have numbers already */
+    bool recorded;      /* a window has its completion, without the number */
     mpi_number number;
 };
 static struct entry list[ENTRIES];
@@ -76,8 +78,8 @@ static uint32_t decide(struct entry out[BATCH], uint64_t own, mpi_number *number
     uint32_t n = 0;
     for (uint32_t i = 0; i < count && n < BATCH; i++) {
         struct entry *e = &list[i];
-        if (e->state == NUMBERED || e->source == NUMBER_ANY || e->tag == NUMBER_ANY ||
-            depends(e, i))
+        if (e->state == NUMBERED || (e->state == OPEN && e->is_cancelling) ||
+            e->source == NUMBER_ANY || e->tag == NUMBER_ANY || depends(e, i))
             continue;
         e->number = number_take_receive(e->comm, e->source, e->tag);
         if (e->state == OPEN) {
@@ -124,19 +126,24 @@ static struct entry *find(mpi_number n)
     return NULL;
 }
 
-mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag)
+mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag, bool is_cancelling)
 {
-    struct entry e = {.comm = comm, .source = source, .tag = tag, .state = OPEN};
+    struct entry e = {
+        .comm = comm, .source = source, .tag = tag, .state = OPEN, .is_cancelling = is_cancelling};
     mpi_number n = NO_NUMBER;
     take_lock();
-    if (source != NUMBER_ANY && tag != NUMBER_ANY && !depends(&e, count)) {
+    if (!is_cancelling && source != NUMBER_ANY && tag != NUMBER_ANY && !depends(&e, count)) {
         n = number_take_receive(comm, source, tag);
     } else if (count == ENTRIES) {
         number_lose_receives(comm);
     } else {
         e.place = ++last_place;
         n = NUMBER_UNDECIDED | e.place;
-        list[count++] = e;
+        /* A receive that had a number was posted before all in the list that may share its key. */
+        uint32_t at = is_cancelling ? 0 : count;
+        memmove(&list[at + 1], &list[at], (count - at) * sizeof *list);
+        list[at] = e;
+        count++;
         atomic_fetch_add(&mpi_undecided, 1);
     }
     give_lock();
@@ -155,6 +162,8 @@ mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool re
     }
     if (e->state == NUMBERED) {
         number = e->number;
+        if (e->in_doubt)
+            number_doubt(number, false);
         take_out((uint32_t)(e - list));
         give_lock();
         return number;
@@ -177,12 +186,29 @@ mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool re
     return number;
 }
 
+void undecided_cancelling(mpi_number n)
+{
+    take_lock();
+    struct entry *e = find(n);
+    if (e != NULL && e->state == NUMBERED && number_give_back(e->number)) {
+        e->state = OPEN;
+        e->is_cancelling = true;
+    } else if (e != NULL && e->state == NUMBERED) {
+        number_doubt(e->number, true);
+        e->in_doubt = true;
+    } else if (e != NULL && e->state == OPEN) {
+        e->is_cancelling = true;
+    }
+    give_lock();
+}
+
 void undecided_remove(mpi_number n, bool unknown)
 {
     take_lock();
     const struct entry *e = find(n);
     if (e != NULL) {
-        if (e->state == NUMBERED && !unknown && !number_give_back(e->number))
+        /* Of one in doubt, the key has no numbers any more. */
+        if (e->state == NUMBERED && !unknown && !e->in_doubt && !number_give_back(e->number))
             number_lose(e->number);
         if (e->state != NUMBERED && unknown)
             number_lose_receives(e->comm);

@@ -329,9 +329,11 @@ enum mpi_comm_sides { MPI_COMM_TWO_SIDES = 1, MPI_COMM_SECOND_SIDE = 2 };
  * and derives its identity. */
 void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making how, int tag);
 /* mpi_comm_created() records a new communicator; `parent` is the parent's number. mpi_comm_freed()
- * notes that the handle has just ended. */
+ * notes that the handle has just ended, unless another thread has made a communicator with the same
+ * handle meanwhile: `made` is mpi_comm_times_made() before the call. */
 void mpi_comm_created(struct recorder_thread *t, uint64_t comm, uint32_t parent);
-void mpi_comm_freed(uint64_t comm);
+uint32_t mpi_comm_times_made(uint64_t comm);
+void mpi_comm_freed(uint64_t comm, uint32_t made);
 
 static inline uint64_t mpi_bytes(mpi_word count, uint64_t type)
 {
@@ -422,7 +424,7 @@ struct mpi_completed {
     mpi_number number; /* of its message */
     bool receives;     /* it is a receive */
     bool outside;      /* posted, or made, outside the window */
-    bool cancelling;   /* a send for which MPI_Cancel was called */
+    bool cancelling;   /* mpi_number_cancelled() must be called */
 };
 /* Returns what has completed. `noted`: from mpi_request_await(). `empty`: the status is MPI-3.1's
  * empty status (3.7.3), which inactive requests have. */

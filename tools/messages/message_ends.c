@@ -204,16 +204,36 @@ static bool may_share(const struct posted *a, const struct posted *b)
            (a->tag == POSTED_ANY || b->tag == POSTED_ANY || a->tag == b->tag);
 }
 
-/* The same for receives that two threads post at the same time. */
+/* The same for receives that two threads post at the same time. For two calls that block, the keys
+ * of both are known only at their ends (hold()). */
 static void mark_concurrent_receives(struct messages *m, uint32_t process, struct posted *p)
 {
+    const struct message_thread *own = &m->threads[p->stream];
+    const bool blocks = own->depth < FRAMES && own->frames[own->depth].blocks;
     uint32_t i = m->processes[process].first_thread;
     for (; i != UINT32_MAX; i = m->threads[i].next) {
         struct message_thread *t = &m->threads[i];
         for (uint32_t d = 0; i != p->stream && d < t->depth; d++)
-            if (t->frames[d].posted != NULL && may_share(t->frames[d].posted, p))
+            if (t->frames[d].posted != NULL && !(blocks && t->frames[d].blocks) &&
+                may_share(t->frames[d].posted, p))
                 t->frames[d].posted->concurrent = p->concurrent = true;
     }
+}
+
+/* Is a call of another thread open that began before this receive was complete, and may receive the
+ * same? */
+static bool has_rival(const struct messages *m, uint32_t process, const struct posted *p)
+{
+    uint32_t i = m->processes[process].first_thread;
+    for (; i != UINT32_MAX; i = m->threads[i].next) {
+        const struct message_thread *t = &m->threads[i];
+        for (uint32_t d = 0; i != p->stream && d < t->depth; d++) {
+            const struct posted *q = t->frames[d].posted;
+            if (q != NULL && t->frames[d].blocks && q->ns < p->received_ns && may_share(q, p))
+                return true;
+        }
+    }
+    return false;
 }
 
 static int post(struct messages *m, uint32_t process, const struct posted *what,
@@ -368,6 +388,39 @@ static int pass_on_in_order(struct messages *m, uint32_t process, struct rt_erro
     return rc;
 }
 
+int ends_release(struct messages *m, uint32_t process, bool all, struct rt_error *e)
+{
+    int rc = 0;
+    for (struct posted **at = &m->processes[process].held; rc == 0 && *at != NULL;) {
+        struct posted *p = *at;
+        if (!all && has_rival(m, process, p)) {
+            at = &p->next;
+            continue;
+        }
+        rc = pass_on(m, process, p, e);
+        *at = p->next;
+        free(p);
+    }
+    return rc;
+}
+
+/* Takes a receive of a process with several threads, whose message is here. */
+static int hold(struct messages *m, uint32_t process, const struct posted *p, struct rt_error *e)
+{
+    struct message_process *of = &m->processes[process];
+    struct posted *kept = malloc(sizeof *kept);
+    if (kept == NULL)
+        return no_memory(e);
+    *kept = *p;
+    for (struct posted *h = of->held; h != NULL; h = h->next)
+        if (h->stream != kept->stream && may_share(h, kept) && h->ns < kept->received_ns &&
+            kept->ns < h->received_ns)
+            h->concurrent = kept->concurrent = true;
+    kept->next = of->held;
+    of->held = kept;
+    return ends_release(m, process, false, e);
+}
+
 int ends_match(struct messages *m, uint32_t process, struct posted *p, struct rt_error *e)
 {
     struct message_process *of = &m->processes[process];
@@ -375,7 +428,7 @@ int ends_match(struct messages *m, uint32_t process, struct posted *p, struct rt
         posted_match(&of->posted, p);
         return pass_on_in_order(m, process, e);
     }
-    int rc = pass_on(m, process, p, e);
+    int rc = of->is_multithreaded ? hold(m, process, p, e) : pass_on(m, process, p, e);
     posted_remove(&of->posted, p);
     return rc;
 }

@@ -17,6 +17,7 @@ struct call_frame {
     int64_t ns;
     uint64_t a, b;
     bool looked; /* its enter event has real arguments */
+    bool blocks; /* it returns when its receive is complete */
     bool sends;
     struct message_end send;
     struct posted *posted;
@@ -47,6 +48,9 @@ struct message_process {
     int64_t whole;         /* without numbers: everything is recorded up to this time */
     uint32_t first_thread; /* UINT32_MAX: none */
     struct posted_list posted;
+    /* With several threads: receives whose messages are here, but which an open receive of another
+     * thread may turn out to be at once with. */
+    struct posted *held;
     struct handles handles;
     struct later *later;
 };
@@ -89,6 +93,9 @@ void ends_number(struct messages *m, const struct stream_record *r, struct poste
 /* Its size is known as well: passes on what has its number. Frees p, or keeps it in the list. */
 RT_MUST_CHECK int ends_match(struct messages *m, uint32_t process, struct posted *p,
                              struct rt_error *e);
+/* Passes on the held receives of which it is known now whether other threads received the same at
+ * once; `all`: nothing more comes. */
+RT_MUST_CHECK int ends_release(struct messages *m, uint32_t process, bool all, struct rt_error *e);
 /* Removes a receive that has received nothing and will not. Does nothing if p is NULL. */
 RT_MUST_CHECK int ends_never(struct messages *m, uint32_t process, struct posted *p,
                              struct rt_error *e);

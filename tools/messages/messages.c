@@ -45,6 +45,7 @@ static int enter(struct messages *m, const struct stream_record *r, struct messa
     *f = (struct call_frame){.function = function, .ns = r->ns, .a = r->event.a, .b = r->event.b};
     int rc = 0;
     f->looked = (r->event.flags & EVENT_FLAG_CUT) == 0;
+    f->blocks = (does & RECEIVES) != 0 && (does & REQUEST) == 0;
     if (f->looked && (does & PARTITIONED) != 0) {
         m->left.sends[UNMATCHED_PARTITIONED] += (does & SENDS) != 0;
         m->left.receives[UNMATCHED_PARTITIONED] += (does & RECEIVES) != 0;
@@ -434,7 +435,9 @@ static void count_alone(void *context, const struct message_end *x)
 
 int messages_end(struct messages *m, struct unmatched *left, struct rt_error *e)
 {
-    (void)e;
+    for (uint32_t i = 0; i < comms_processes(m->comms); i++)
+        if (ends_release(m, i, true, e) != 0)
+            return -ENOMEM;
     waiting_each(m->waiting, count_alone, &m->left);
     for (uint32_t i = 0; i < m->thread_count; i++)
         for (uint32_t d = 0; d < m->threads[i].depth; d++)
@@ -455,6 +458,10 @@ void messages_close(struct messages *m)
         return;
     for (uint32_t i = 0; m->processes != NULL && i < comms_processes(m->comms); i++) {
         posted_free(&m->processes[i].posted);
+        for (struct posted *p = m->processes[i].held, *next; p != NULL; p = next) {
+            next = p->next;
+            free(p);
+        }
         handles_free(&m->processes[i].handles);
         for (struct later *l = m->processes[i].later, *next; l != NULL; l = next) {
             next = l->next;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * messages DIR: prints each message of a run with the marks that held when it was sent and posted:
+ * messages [-count] DIR: prints each message of a run with the marks that held when it was sent and posted:
  * sent, posted, sender, receiver, tag, bytes. Marks of type 1 and 2 number sends and receives; 0:
  * none was set in the window. Then prints what has no partner, by reason: reason, sends, receives;
- * and "marked 1 N" or "marked 2 N" for each mark in a window. */
+ * and "marked 1 N" or "marked 2 N" for each mark in a window. -count: ignores the numbers that the
+ * recording gives, as if an older regtrace had made it. */
 #include "tools/messages/messages.h"
+
+#include "base/format/event_fields.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct mark {
     int64_t ns;
@@ -49,6 +53,8 @@ static void found(void *context, const struct message *m)
            m->receiver, m->tag, m->bytes);
 }
 
+static bool counts; /* -count */
+
 static int read_all(struct streams *s, struct messages *m, struct rt_error *e)
 {
     struct stream_record r;
@@ -65,6 +71,8 @@ static int read_all(struct streams *s, struct messages *m, struct rt_error *e)
         }
         if (r.event.code == EV_MARK_SET && (r.event.a == 1 || r.event.a == 2))
             note((uint32_t)r.event.a - 1, &r);
+        if (r.event.code == EV_MPI_READY && counts)
+            r.event.b &= ~EVENT_PUT(EV_MPI_READY, numbered, 1);
         rc = messages_take(m, &r, e);
     }
     return rc;
@@ -80,6 +88,9 @@ int main(int argc, char **argv)
     struct unmatched left;
     struct rank_list all = {0};
     uint32_t n = 0;
+    counts = argc > 2 && strcmp(argv[1], "-count") == 0;
+    argv += counts;
+    argc -= counts;
     int rc = argc < 2 || rt_run_open(&run, argv[1], &e) != 0 ||
              streams_open(&s, run, &all, NULL, &e) != 0 || comms_open(&c, s, &e) != 0 ||
              messages_open(&m, s, c, found, NULL, &e) != 0;

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Messages that are received from any source or with any tag, by several open receives, cancelled
+# ones, matched probes and persistent ones, while windows open and close: exactly those are matched
+# whose both ends were in windows, by the program's own log. REGTRACE_SEEDS: how many runs of each
+# kind (default 3).
+. "$(dirname "$0")/../../lib.sh"
+MESSAGES=$REGTRACE_BUILD/t/tools/messages/messages
+for mpi in openmpi mpich; do
+    if ! have_mpi $mpi || ! "mpicc.$mpi" -O2 -D_GNU_SOURCE -I"$REGTRACE_SOURCE/share/include" -o "$T/wildcards" \
+        "$REGTRACE_SOURCE/t/tools/messages/wildcards.c" -pthread 2>"$T/cc"; then
+        skip "wildcards with $mpi" "no $mpi, or no compiler for it"
+        continue
+    fi
+    for threads in 1 2; do
+        wrong="" found=0
+        for ((seed = 1; seed <= ${REGTRACE_SEEDS:-3}; seed++)); do
+            rm -rf "$T/run" "$T"/log.*
+            run 200 "$REGTRACE" run -quiet -pcontrol std -o "$T/run" -- "mpirun.$mpi" -np 3 "$T/wildcards" "$T" $seed 60 $threads
+            [ "$status" = 0 ] || wrong+="seed $seed: exit code $status $err"
+            sort "$T"/log.* >"$T/want"
+            "$MESSAGES" "$T/run" >"$T/all"
+            awk '/^message/ { print $1, $2, $4, $5, $6, $7 }' "$T/all" | awk '$2' | sort >"$T/got"
+            wrong+=$(comm -13 "$T/want" "$T/got" | sed "s/^/seed $seed: invented /" | head -3)
+            wrong+=$(comm -23 "$T/want" "$T/got" | sed "s/^/seed $seed: missing /" | head -3)
+            wrong+=$(grep '^left .*\(without a number\|sizes\|at once\)' "$T/all" | sed "s/^/seed $seed: /")
+            found=$((found + $(wc -l <"$T/got")))
+        done
+        is "$wrong" "" "$mpi, $threads threads: $found messages, those of the log"
+        [ $found -gt 500 ]
+        ok $? "$mpi, $threads threads: and they are many"
+    done
+done
+done_testing
