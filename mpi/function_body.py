@@ -14,9 +14,11 @@ class Body:
         self.descriptor = "descriptor" if fortran else "false"
         self.passed = {}
         self.before, self.begun, self.after = [], [], []
-        # of these, what takes completions; and the C condition under which it is needed outside windows
+        # of these, what takes completions; the C condition under which it is needed outside
+        # windows
         self.completing, self.completed, self.matters = [], [], ""
-        # code outside windows too that numbers messages and collective calls, unless nothing can be recorded
+        # code outside windows too that numbers messages and collective calls, unless nothing can be
+        # recorded
         self.number_before, self.number_after = [], []
         self.tell = []  # records numbers, before the enter event
         # C condition: the enter event lacks a fact that MPI may be asked about only after the call

@@ -10,7 +10,8 @@ KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "fun
 ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
          "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin",
          "sends", "receives", "waits", "initializes"}
-OF_SMALL = ("sends", "receives", "waits", "initializes")  # a large-count function has them of the small one
+# A large-count function has these roles of the small one.
+OF_SMALL = ("sends", "receives", "waits", "initializes")
 VALUES = {"receives": {"in_call", "later"}, "waits": {"messages", "first_message", "receiver", "ranks", "all_ranks"}}
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}

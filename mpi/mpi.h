@@ -68,8 +68,8 @@ extern uint32_t mpi_recorded RT_HIDDEN;
  * enter event of it. Any thread clears it before anything is recorded. Default 0. */
 extern _Atomic uint32_t mpi_asleep RT_HIDDEN;
 
-/* 1: messages and collective calls are numbered (mpi/numbers.h). Set as MPI_Init succeeds if windows
- * may open later; else they have no numbers, even if they are recorded. */
+/* 1: messages and collective calls are numbered (mpi/numbers.h). Set as MPI_Init succeeds, if
+ * windows may open later. */
 extern uint32_t mpi_numbering RT_HIDDEN;
 
 /* Copies the string at `address` of this process into `buffer` of n bytes, NUL-terminated. Returns
@@ -118,9 +118,8 @@ extern _Atomic bool mpi_is_up RT_HIDDEN;
 /* Number of requests whose completion could not be recorded for lack of memory. */
 extern _Atomic uint64_t mpi_completions_skipped;
 
-/* Number of messages that have no number because a table had no room, because a receive was freed
- * while it was open, or because a cancelled one was not the last of its key. Later messages of their
- * key have none either. */
+/* How often a message had no number, or the numbering of a key had to end: a table had no room, a
+ * receive was freed while it was open, or one was cancelled that was not the last of its key. */
 extern _Atomic uint64_t mpi_messages_unnumbered RT_HIDDEN;
 
 #endif

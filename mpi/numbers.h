@@ -39,8 +39,9 @@ mpi_number mpi_number_send(uint64_t comm, int dest, int tag);
 /* The call has failed, or was cancelled: nothing was sent. Does nothing for NO_NUMBER. */
 void mpi_number_unsent(mpi_number n);
 
-/* Numbers a receive that begins, or the message of a matched probe. Pass the result to mpi_number_received(), to mpi_number_unposted()
- * if the call fails, or to mpi_number_freed() if its request is freed while it is open. */
+/* Numbers a receive that begins, or the message of a matched probe. Pass the result to
+ * mpi_number_received(), to mpi_number_unposted() if the call fails, or to mpi_number_freed() if
+ * its request is freed while it is open. */
 mpi_number mpi_number_receive(uint64_t comm, int source, int tag);
 /* The same for a blocking call of a process in which one thread at a time calls MPI. */
 mpi_number mpi_number_receive_now(uint64_t comm, int source, int tag);
@@ -50,7 +51,7 @@ mpi_number mpi_number_received(uint64_t comm, mpi_number n, int source, int tag,
 void mpi_number_unposted(mpi_number n);
 void mpi_number_freed(mpi_number n);
 /* MPI_Cancel is called for a send, or a receive: it may get no message. May change its number.
- * Returns true if mpi_number_cancelled() must tell how it has ended: `is_over`: without a message */
+ * Returns true if mpi_number_cancelled() must be called as it ends (is_over: without a message). */
 bool mpi_number_cancelling(mpi_number *n, bool a_send);
 void mpi_number_cancelled(mpi_number n, bool a_send, bool is_over);
 

@@ -37,16 +37,31 @@ static spin_lock lock;
 
 /* A handler of the program that interrupts us must not wait for the lock: its MPI calls are not
  * numbered. */
-static void take_lock(void)
+static bool take_lock(void)
 {
+    bool concurrent = atomic_load_explicit(&mpi_concurrent, memory_order_relaxed);
     recorder_self.in_toolkit++;
-    spin_take(&lock);
+    if (concurrent)
+        spin_take(&lock);
+    return concurrent;
 }
 
-static void give_lock(void)
+static void give_lock(bool taken)
 {
-    spin_give(&lock);
+    if (taken)
+        spin_give(&lock);
     recorder_self.in_toolkit--;
+}
+
+/* Call it with the lock, or while one thread alone uses MPI. */
+static void add_undecided(uint32_t n)
+{
+    if (atomic_load_explicit(&mpi_concurrent, memory_order_relaxed))
+        atomic_fetch_add(&mpi_undecided, n);
+    else
+        atomic_store_explicit(&mpi_undecided,
+                              atomic_load_explicit(&mpi_undecided, memory_order_relaxed) + n,
+                              memory_order_relaxed);
 }
 
 static bool may_share_key(const struct entry *a, const struct entry *b)
@@ -67,8 +82,9 @@ static bool depends(const struct entry *e, uint32_t before)
 static void take_out(uint32_t i)
 {
     count--;
-    memmove(&list[i], &list[i + 1], (count - i) * sizeof *list);
-    atomic_fetch_sub(&mpi_undecided, 1);
+    if (i < count)
+        memmove(&list[i], &list[i + 1], (count - i) * sizeof *list);
+    add_undecided((uint32_t)-1);
 }
 
 /* Numbers what can be numbered. Takes received ones out of the list: puts up to BATCH recorded ones
@@ -105,16 +121,16 @@ static void tell_later(const struct entry *e, uint32_t n)
 }
 
 /* Numbers what can be numbered after a receive has left the list. Gives the lock back. */
-static void decide_all(void)
+static void decide_all(bool taken)
 {
     struct entry out[BATCH];
     uint32_t n;
     while ((n = decide(out, 0, NULL)) == BATCH) {
-        give_lock();
+        give_lock(taken);
         tell_later(out, n);
-        take_lock();
+        taken = take_lock();
     }
-    give_lock();
+    give_lock(taken);
     tell_later(out, n);
 }
 
@@ -131,7 +147,7 @@ mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag, bool is_ca
     struct entry e = {
         .comm = comm, .source = source, .tag = tag, .state = OPEN, .is_cancelling = is_cancelling};
     mpi_number n = NO_NUMBER;
-    take_lock();
+    bool taken = take_lock();
     if (!is_cancelling && source != NUMBER_ANY && tag != NUMBER_ANY && !depends(&e, count)) {
         n = number_take_receive(comm, source, tag);
     } else if (count == ENTRIES) {
@@ -141,12 +157,13 @@ mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag, bool is_ca
         n = NUMBER_UNDECIDED | e.place;
         /* A receive that had a number was posted before all in the list that may share its key. */
         uint32_t at = is_cancelling ? 0 : count;
-        memmove(&list[at + 1], &list[at], (count - at) * sizeof *list);
+        if (at < count)
+            memmove(&list[at + 1], &list[at], (count - at) * sizeof *list);
         list[at] = e;
         count++;
-        atomic_fetch_add(&mpi_undecided, 1);
+        add_undecided(1);
     }
-    give_lock();
+    give_lock(taken);
     return n;
 }
 
@@ -154,10 +171,10 @@ mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool re
 {
     struct entry out[BATCH];
     mpi_number number = NO_NUMBER;
-    take_lock();
+    bool taken = take_lock();
     struct entry *e = find(n);
     if (e == NULL) {
-        give_lock();
+        give_lock(taken);
         return NO_NUMBER;
     }
     if (e->state == NUMBERED) {
@@ -165,7 +182,13 @@ mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool re
         if (e->in_doubt)
             number_doubt(number, false);
         take_out((uint32_t)(e - list));
-        give_lock();
+        give_lock(taken);
+        return number;
+    }
+    if (count == 1) { /* the common case */
+        number = number_take_receive(e->comm, source, tag);
+        take_out(0);
+        give_lock(taken);
         return number;
     }
     e->source = source;
@@ -177,18 +200,17 @@ mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool re
         if ((e = find(n)) != NULL)
             e->recorded = recorded;
     }
-    give_lock();
+    give_lock(taken);
     tell_later(out, told);
     if (told == BATCH) {
-        take_lock();
-        decide_all();
+        decide_all(take_lock());
     }
     return number;
 }
 
 void undecided_cancelling(mpi_number n)
 {
-    take_lock();
+    bool taken = take_lock();
     struct entry *e = find(n);
     if (e != NULL && e->state == NUMBERED && number_give_back(e->number)) {
         e->state = OPEN;
@@ -199,12 +221,12 @@ void undecided_cancelling(mpi_number n)
     } else if (e != NULL && e->state == OPEN) {
         e->is_cancelling = true;
     }
-    give_lock();
+    give_lock(taken);
 }
 
 void undecided_remove(mpi_number n, bool unknown)
 {
-    take_lock();
+    bool taken = take_lock();
     const struct entry *e = find(n);
     if (e != NULL) {
         /* Of one in doubt, the key has no numbers any more. */
@@ -214,15 +236,15 @@ void undecided_remove(mpi_number n, bool unknown)
             number_lose_receives(e->comm);
         take_out((uint32_t)(e - list));
     }
-    decide_all();
+    decide_all(taken);
 }
 
 void undecided_tell(struct recorder_thread *t, mpi_number n)
 {
-    take_lock();
+    bool taken = take_lock();
     const struct entry *e = find(n);
     const struct entry it = e != NULL ? *e : (struct entry){.comm = 0};
-    give_lock();
+    give_lock(taken);
     uint32_t id = it.comm != 0 ? number_comm_id(t, it.comm) : 0;
     if (id != 0)
         (void)recorder_emit(t, EV_MPI_RECEIVE_NUMBER,

@@ -321,7 +321,8 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     process_install_mpi_hooks();
     counting_steps_begin();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];
-    atomic_store(&mpi_asleep, process_is_idle());
+    /* A program that may open windows by itself needs numbers of its messages from MPI_Init on. */
+    atomic_store(&mpi_asleep, process_is_idle() && !images_each(has_named_calls, NULL));
     if (signals_install() != 0)
         log_line(
             LOG_WARNING,

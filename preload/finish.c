@@ -62,16 +62,22 @@ static void report_never_fired(void *context, const struct ctl_alarm *alarm, enu
     (void)stream_meta_put(&recorder_stream, key, text);
 }
 
-/* Reports the completions of MPI requests that were not recorded for lack of memory. They are no
- * events that a stream has lost. */
-static void report_skipped(void)
+static void report_count(const char *name, uint64_t n)
 {
     char text[32];
-    uint64_t skipped = atomic_load_explicit(&mpi_completions_skipped, memory_order_relaxed);
-    if (skipped == 0)
-        return;
-    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)skipped);
-    (void)stream_meta_put(&recorder_stream, "mpi_completions_skipped", text);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)n);
+    if (n != 0)
+        (void)stream_meta_put(&recorder_stream, name, text);
+}
+
+/* Reports the completions of MPI requests that were not recorded for lack of memory, and the
+ * messages that have no number. They are no events that a stream has lost. */
+static void report_skipped(void)
+{
+    report_count("mpi_completions_skipped",
+                 atomic_load_explicit(&mpi_completions_skipped, memory_order_relaxed));
+    report_count("mpi_messages_unnumbered",
+                 atomic_load_explicit(&mpi_messages_unnumbered, memory_order_relaxed));
 }
 
 static bool others_live(void)

@@ -47,7 +47,7 @@ struct stream recorder_stream = {.base = (unsigned char *)&stream, .header = &st
 _Thread_local struct recorder_thread recorder_self;
 struct recorder_page recorder_page;
 _Atomic uint32_t process_start_state;
-_Atomic uint64_t mpi_completions_skipped;
+_Atomic uint64_t mpi_completions_skipped, mpi_messages_unnumbered;
 static bool is_on = true, is_empty, may_wait;
 
 static uint32_t sync_windows(struct recorder_thread *t)

@@ -57,8 +57,7 @@ int replay_take_option(void *options, const struct arguments *a)
     } else if (strcmp(name, "messages") == 0) {
         good = messages_choose(a->value);
         if (!good)
-            tool_error(command->command, "-messages is \"%s\": all and none are legal",
-                       a->value);
+            tool_error(command->command, "-messages is \"%s\": all and none are legal", a->value);
     } else if (strcmp(name, "output") == 0) {
         command->out = a->value;
         good = a->value[0] != '\0';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * messages [-count] DIR: prints each message of a run with the marks that held when it was sent and posted:
- * sent, posted, sender, receiver, tag, bytes. Marks of type 1 and 2 number sends and receives; 0:
- * none was set in the window. Then prints what has no partner, by reason: reason, sends, receives;
- * and "marked 1 N" or "marked 2 N" for each mark in a window. -count: ignores the numbers that the
- * recording gives, as if an older regtrace had made it. */
+ * messages [-count] DIR: prints each message of a run with the marks that held when it was sent and
+ * posted: sent, posted, sender, receiver, tag, bytes. Marks of type 1 and 2 number sends and
+ * receives; 0: none was set in the window. Then prints what has no partner, by reason: reason,
+ * sends, receives; and "marked 1 N" or "marked 2 N" for each mark in a window. -count: ignores the
+ * numbers that the recording gives, as if an older regtrace had made it. */
 #include "tools/messages/messages.h"
 
 #include "base/format/event_fields.h"
