@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Knows which requests are receives and which are active: calls that make and start requests note
- * it, calls that complete them ask for it.
+ * Knows which requests are receives and which are active, and the numbers of their messages: calls
+ * that make and start requests note it, calls that complete them ask for it.
  *
  * The table belongs to the process. A handle in use belongs to one request, so an entry has one
  * writer at a time. An entry ends when its request completes. If the request completed outside
  * windows, the entry remains until the library gives the handle to another request, or until
- * another handle needs the place. A request without room in the table is unknown. Libraries return one handle for all requests that are complete when
- * they are made (sends, receives from MPI_PROC_NULL). A handle that is made twice without a
- * completion between is shared in this way, and tells nothing.
+ * another handle needs the place. A request without room in the table is unknown.
+ *
+ * Libraries return one handle for all requests that are complete when they are made (sends,
+ * receives from MPI_PROC_NULL). A handle that is made twice without a completion between is shared
+ * in this way, and tells nothing.
  *
  * With several threads in MPI, a handle may belong to another request as soon as the library has
  * completed the first, before the completing call is back here. So what is known of a request is

@@ -9,8 +9,8 @@
  * Recordings of an older regtrace have no numbers. Their messages are counted here, from MPI_Init
  * on, as long as the process has recorded everything; from there on, none is matched.
  *
- * Not matched: what two threads did at the same time with one sender, receiver and tag, as its order
- * is not known; partitioned messages; and those on communicators whose identity is not known
+ * Not matched: what two threads did at the same time with one sender, receiver and tag, as its
+ * order is not known; partitioned messages; and those on communicators whose identity is not known
  * (share/doc/schema.md). The rest is counted by reason. */
 #ifndef REGTRACE_TOOLS_MESSAGES_MESSAGES_H
 #define REGTRACE_TOOLS_MESSAGES_MESSAGES_H
@@ -52,8 +52,8 @@ struct unmatched {
 };
 const char *unmatched_text(enum unmatched_reason why);
 
-/* Chooses which messages are reported: "all" (the default) or "none". Applies to all that are opened
- * from now on. Returns false if `which` is none of these. */
+/* Chooses which messages are reported: "all" (the default) or "none". Applies to all that are
+ * opened from now on. Returns false if `which` is none of these. */
 RT_MUST_CHECK bool messages_choose(const char *which);
 
 struct messages;

@@ -7,8 +7,8 @@
  * - Collective: a rank waits from its enter until the last rank enters the same call, or until its
  *   own leave if that is earlier.
  *
- * All ranks of a communicator give its k-th collective call the number k, inside and outside windows
- * (mpi/numbers.h). So the calls of all ranks belong together that have the same number. In
+ * All ranks of a communicator give its k-th collective call the number k, inside and outside
+ * windows (mpi/numbers.h). So the calls of all ranks belong together that have the same number. In
  * recordings of an older regtrace the calls are counted, as long as all ranks have recorded
  * everything since MPI_Init (recorded_until.h). The rest is counted as unknown. */
 #ifndef REGTRACE_TOOLS_MESSAGES_WAIT_STATES_H
