@@ -101,7 +101,7 @@ static int meet(struct messages *m, const struct message_end *x, struct rt_error
 
 /* --- sends ------------------------------------------------------------------------------------ */
 
-/* Marks this send and those of other threads that are under way on the same queue: their order is
+/* Marks this send and those of other threads that are under way for the same key: their order is
  * not known. */
 static void mark_concurrent_sends(struct messages *m, uint32_t process, struct message_end *s)
 {

@@ -77,7 +77,7 @@ RT_MUST_CHECK int ends_send(struct messages *m, const struct stream_record *r, i
 RT_MUST_CHECK int ends_sent(struct messages *m, struct message_end *send, int64_t ns,
                             struct rt_error *e);
 /* MPI_Cancel was called for a request of a process without numbers: if it is a send, nothing tells
- * which of the later sends of its queue have its place. */
+ * which of the later sends of its key has its place. */
 RT_MUST_CHECK int ends_cancelling(struct messages *m, uint32_t process, uint64_t request,
                                   int64_t ns, struct rt_error *e);
 /* Posts a receive with the arguments a, b of an enter event, or counts it. Sets *out, or NULL.

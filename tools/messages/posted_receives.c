@@ -54,7 +54,7 @@ void posted_match(struct posted_list *l, struct posted *p)
             other->concurrent = p->concurrent = true;
 }
 
-/* Can the open receive still turn out to have taken a message of p's queue? */
+/* Can the open receive still turn out to have taken a message of p's key? */
 static bool could(const struct posted *open, const struct posted *p)
 {
     return open->comm == p->comm && (open->source == POSTED_ANY || open->source == p->source) &&
