@@ -11,6 +11,17 @@
 /* MPI_UNDEFINED, the same in all three interfaces. */
 #define UNDEFINED (-32766)
 
+/* In MPICH's error codes, the low bits are the class. */
+static int error_class(int code)
+{
+    return mpi_abi.kind == MPI_ABI_MPICH ? code & 0x7f : code;
+}
+
+bool mpi_is_truncated(int result)
+{
+    return result != 0 && error_class(result) == mpi_abi.err_truncate;
+}
+
 static bool is_ignored(mpi_word status, bool fortran, bool array)
 {
     if (!fortran)
@@ -71,7 +82,8 @@ static void emit_completion(struct recorder_thread *t, uint64_t request,
                             uint64_t bytes)
 {
     if (c->kind == MPI_REQUEST_OTHER || c->kind == MPI_REQUEST_SILENT) {
-        mpi_tell_receive(t, c->receives ? c->number : NO_NUMBER, c->outside);
+        if (c->kind == MPI_REQUEST_SILENT)
+            mpi_tell_receive(t, c->number, true);
         (void)recorder_emit(t, EV_MPI_COMPLETE, request, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY));
         return;
     }
@@ -95,11 +107,13 @@ static void message_completed(struct recorder_thread *t, uint64_t request, uint6
         mpi_number_cancelled(c->number, !c->receives, cancelled);
     else if (cancelled)
         mpi_number_unposted(c->number);
-    else if (c->kind == MPI_REQUEST_SILENT)
-        mpi_number_freed(c->number); /* nothing tells whose message it was, if that is undecided */
-    else if (c->receives)
+    else if (c->kind == MPI_REQUEST_SILENT && (c->number & NUMBER_UNDECIDED) != 0) {
+        mpi_number_freed(c->number); /* nothing tells whose message it was */
+        c->number = NUMBER_LOST;
+    } else if (c->receives)
         c->number = mpi_number_received(comm, c->number, status_int(status, mpi_abi.status_source),
-                                        status_int(status, mpi_abi.status_tag), t->recording != 0);
+                                        status_int(status, mpi_abi.status_tag),
+                                        t->recording != 0 && c->kind == MPI_REQUEST_RECEIVE);
     if (t->recording == 0)
         return;
     if (cancelled)
@@ -126,12 +140,6 @@ static void request_completed(struct recorder_thread *t, uint64_t request, struc
         c.kind = MPI_REQUEST_OTHER;
     if (c.kind != MPI_REQUEST_NONE)
         message_completed(t, request, 0, &c, status);
-}
-
-/* In MPICH's error codes, the low bits are the class. */
-static int error_class(int code)
-{
-    return mpi_abi.kind == MPI_ABI_MPICH ? code & 0x7f : code;
 }
 
 bool mpi_many_done(int result)
@@ -176,8 +184,11 @@ static bool matters(const struct recorder_thread *t)
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 {
     const unsigned char *status = (const unsigned char *)(uintptr_t)c->status;
-    struct mpi_completed plain = {
-        .kind = MPI_REQUEST_RECEIVE, .number = c->noted.number, .receives = true};
+    /* The message of a matched probe may have been found outside the window. */
+    struct mpi_completed plain = {.kind = MPI_REQUEST_RECEIVE,
+                                  .number = c->noted.number,
+                                  .receives = true,
+                                  .outside = c->comm == 0};
     if (c->plain && done)
         message_completed(t, 0, c->comm, &plain, status);
     else if (c->plain)
@@ -199,7 +210,7 @@ void mpi_receive_end(struct recorder_thread *t, const struct mpi_one *c, int res
     const unsigned char *status = (const unsigned char *)(uintptr_t)c->status;
     if (result == 0)
         mpi_one_end(t, c, true);
-    else if (error_class(result) == mpi_abi.err_truncate)
+    else if (mpi_is_truncated(result))
         (void)mpi_number_received(c->comm, c->noted.number,
                                   status_int(status, mpi_abi.status_source),
                                   status_int(status, mpi_abi.status_tag), false);
@@ -209,8 +220,15 @@ void mpi_receive_end(struct recorder_thread *t, const struct mpi_one *c, int res
 
 void mpi_receive_failed(mpi_number number, int result)
 {
-    if ((number & NUMBER_UNDECIDED) == 0 && error_class(result) != mpi_abi.err_truncate)
+    if ((number & NUMBER_UNDECIDED) == 0 && !mpi_is_truncated(result))
         mpi_number_unposted(number);
+}
+
+void mpi_sendrecv_failed(mpi_number sent, mpi_number number, int result)
+{
+    if (!mpi_is_truncated(result))
+        mpi_number_lost(sent);
+    mpi_receive_failed(number, result);
 }
 
 /* A message handle as a key in the table of requests, among which no such handles are. */
@@ -226,7 +244,7 @@ void mpi_probed(const struct recorder_thread *t, const struct mpi_one *c, uint64
     mpi_number n = mpi_number_receive(comm, status_int(status, mpi_abi.status_source),
                                       status_int(status, mpi_abi.status_tag));
     if (n != NO_NUMBER)
-        mpi_request_made(t, message_key(message), MPI_REQUEST_RECEIVE, n);
+        mpi_request_made(t, t->window, message_key(message), MPI_REQUEST_RECEIVE, n);
 }
 
 mpi_number mpi_message_number(uint64_t message)

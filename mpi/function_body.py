@@ -189,11 +189,11 @@ class Body:
         request = self.handle("*" + self.f.roles["request"])
         kinds = request_kind(self.f)
         if "PERSISTENT" not in kinds:
-            return f"mpi_request_made(t, {request}, {kinds}, {number});"
+            return f"mpi_request_made(t, window, {request}, {kinds}, {number});"
         roles = self.f.roles
         known = "peer" in roles and "tag" in roles and not self.f.name.startswith("P")
         address = self.address(roles["peer"], roles["tag"]) if known else "0, 0, 0"
-        return f"mpi_request_made_persistent(t, {request}, {kinds}, {address});"
+        return f"mpi_request_made_persistent(t, window, {request}, {kinds}, {address});"
 
     def numbers(self):
         """Numbers the messages that the call sends and receives."""
@@ -201,7 +201,7 @@ class Body:
         if roles.get("waits") in ("ranks", "all_ranks") and ("comm" in roles or "win" in roles):
             comm = self.handle(roles["comm"]) if "comm" in roles else f"mpi_win_comm({self.handle(roles['win'])})"
             before += [f"const uint64_t meeting = {comm};", "mpi_number_collective(t, meeting);"]
-            after += ["if (result != 0)", "    mpi_collective_failed(meeting);"]
+            after += ["if (result != 0)", "    mpi_collective_failed(meeting, result);"]
             return
         if "PERSISTENT" in request_kind(self.f) and "request" in roles:
             return
@@ -231,8 +231,13 @@ class Body:
             number = "number"
         if "message" in roles:
             self.probes()
+        if len(failed) == 2 and "request" not in roles:
+            failed = ["mpi_sendrecv_failed(sent, number, result);"]
         if "request" in roles:
-            after += ["if (result == 0)", f"    {self.request_made(number)}"]
+            made = [self.request_made(number)]
+            if "takes" in roles:
+                made.append(f"mpi_request_of_probe({self.handle('*' + roles['request'])});")
+            after += ["if (result == 0) {"] + ["    " + line for line in made] + ["}"]
             after += ["else {"] * (len(failed) > 0) + ["    " + line for line in failed] + ["}"] * (len(failed) > 0)
         elif failed:
             after += ["if (result != 0) {"] + ["    " + line for line in failed] + ["}"]

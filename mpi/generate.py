@@ -33,7 +33,7 @@ def c_wrapper(f):
     out += f"MPI_INLINE int record_{f.name}({with_counted})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
                    f"real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
-    out += indent(["const uint32_t depth = t->open_depth - 1;"] + body.before + before_free + body.completing + body.tell)
+    out += indent(["const uint32_t depth = t->open_depth - 1;"] + window_of(after_free) + body.before + before_free + body.completing + body.tell)
     out += indent([f"mpi_enter(t, {number}, {body.enter});"] + body.begun + ["if (counted)", "    mpi_count_begin(t);",
                    f"int result = MPI_REAL(counted, real({body.arguments(n)}));"])
     out += indent(after_free + body.after)
@@ -53,7 +53,7 @@ def c_wrapper(f):
         return indent([f"const uint32_t depth = {depth};",
                        f"if (mpi_open_at(t, depth, {number}, {frame}))",
                        f"    return {recorded};"] +
-                      before_free + [f"int result = {real};"] + after_free +
+                      before_free + [f"int result = {real};"] + outside(after_free) +
                       [f"mpi_close(t, depth, {number});", "return result;"]) + "}\n\n"
 
     # Nested calls, and calls of threads whose instructions are counted, are rare. So the path of
@@ -82,6 +82,16 @@ def c_wrapper(f):
     # By a name that no other library's MPI_X can stand before: mpi/own_cost.c calls it.
     out += f'static int entry_{f.name}({types(n)}) __attribute__((alias("{f.c_name}")));\n'
     return out + f"MPI_MEASURED(entry_{f.name}, {number});\n\n"
+
+
+def outside(lines):
+    """The same lines where the call's enter event is not recorded."""
+    return [line.replace("(t, window, ", "(t, STREAM_NO_WINDOW, ") for line in lines]
+
+
+def window_of(lines):
+    """C code that keeps the window of the call's enter event, if the lines need it."""
+    return ["const int32_t window = t->window;"] if any("(t, window, " in line for line in lines) else []
 
 
 def follower_words(f, body):
@@ -136,9 +146,9 @@ def fortran_wrapper(f):
     else:
         out += indent([f"MPI_REAL_VOID(t->counted != 0, real({everything}));"], " " * 8)
     if after_free:
-        out += indent([f"int result = mpi_fortran_result(a{ierror});"] + after_free, " " * 8)
+        out += indent([f"int result = mpi_fortran_result(a{ierror});"] + outside(after_free), " " * 8)
     out += indent([f"    mpi_close(t, depth, {entry});", "    MPI_OWN_END(own);", "    return;", "}"])
-    out += indent(body.before + before_free + body.completing + body.tell)
+    out += indent(window_of(after_free) + body.before + before_free + body.completing + body.tell)
     out += indent([f"mpi_enter(t, {entry}, {body.enter});"] + body.begun + ["mpi_count_begin(t);",
                    f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));"])
     if after_free or body.after or "result" in body.leave:

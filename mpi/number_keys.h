@@ -34,13 +34,11 @@ uint32_t number_comm_id(struct recorder_thread *t, uint32_t comm);
  * belong to its key; not if it is_cancelling: it may get no message. */
 mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag, bool is_cancelling);
 /* The receive has got this message. Returns its number, or NUMBER_UNDECIDED and its place in the
- * list. */
+ * list; `recorded`: then records that the number follows. */
 mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool recorded);
 /* MPI_Cancel is called for the receive: it may get no message. */
 void undecided_cancelling(mpi_number n);
 /* The receive gets no message; or what it gets is never known. */
 void undecided_remove(mpi_number n, bool unknown);
-/* Records that the number follows. */
-void undecided_tell(struct recorder_thread *t, mpi_number n);
 
 #endif

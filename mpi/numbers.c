@@ -5,7 +5,7 @@
 #include "mpi/number_keys.h"
 #include "mpi/wrapper.h"
 
-#define KEYS 32768u /* a power of two; only used entries take memory */
+#define KEYS 16384u /* a power of two; only used entries take memory */
 #define KEY_TRIES 16u
 #define CLAIMED UINT32_MAX
 #define RECEIVES (1u << 31)
@@ -16,7 +16,7 @@
 #define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1) /* in an mpi_number: number + 1; all: lost */
 
 _Static_assert(COMM_SLOTS < 1u << HANDLE_BITS, "indices fit");
-_Static_assert(KEYS <= 1u << (63 - NUMBER_BITS), "indices fit below NUMBER_UNDECIDED");
+_Static_assert(KEYS < 1u << (63 - NUMBER_BITS), "indices fit below NUMBER_UNDECIDED");
 
 struct number_key {
     _Atomic uint64_t peer_tag;
@@ -26,8 +26,8 @@ struct number_key {
      * number that it takes the key's next event to have. */
     _Atomic uint64_t told;
 };
-static struct number_key keys[KEYS];
-static _Atomic bool had_no_room; /* a new key may have been used before */
+static struct number_key keys[KEYS + 1]; /* 0 is NUMBER_LOST's */
+static _Atomic bool had_no_room;         /* a new key may have been used before */
 
 uint32_t mpi_numbering;
 _Atomic uint64_t mpi_messages_unnumbered;
@@ -118,7 +118,7 @@ RT_COLD static struct number_key *make_key(uint32_t comm, int32_t peer, int32_t 
     if (atomic_load(&had_no_room))
         return NULL;
     for (uint32_t i = 0; i < 2 * KEY_TRIES; i++) {
-        struct number_key *k = &keys[(at + i % KEY_TRIES) & (KEYS - 1)];
+        struct number_key *k = &keys[((at + i % KEY_TRIES) & (KEYS - 1)) + 1];
         uint32_t of = atomic_load_explicit(&k->comm, memory_order_acquire);
         while (of == CLAIMED)
             of = atomic_load_explicit(&k->comm, memory_order_acquire);
@@ -138,7 +138,7 @@ static struct number_key *key_of(uint32_t comm, int32_t peer, int32_t tag)
     uint64_t peer_tag = mpi_peer_tag((uint32_t)peer, (uint32_t)tag);
     uint32_t at = place_of(comm, peer, tag);
     for (uint32_t i = 0; i < KEY_TRIES; i++) {
-        struct number_key *k = &keys[(at + i) & (KEYS - 1)];
+        struct number_key *k = &keys[((at + i) & (KEYS - 1)) + 1];
         uint32_t of = atomic_load_explicit(&k->comm, memory_order_acquire);
         if (RT_LIKELY(of == comm &&
                       atomic_load_explicit(&k->peer_tag, memory_order_relaxed) == peer_tag))
@@ -153,7 +153,7 @@ static mpi_number take(struct number_key *k)
 {
     if (RT_UNLIKELY(k == NULL)) {
         count_unnumbered();
-        return NO_NUMBER;
+        return NUMBER_LOST;
     }
     uint64_t n;
     if (are_concurrent()) {
@@ -207,7 +207,7 @@ void number_lose_receives(uint32_t comm)
     struct comm_entry *e = number_comm_entry(comm);
     if (e != NULL)
         atomic_store(&e->receives_lost, true);
-    for (uint32_t i = 0; i < KEYS; i++)
+    for (uint32_t i = 1; i <= KEYS; i++)
         if (atomic_load(&keys[i].comm) == (comm | RECEIVES))
             atomic_fetch_or(&keys[i].count, LOST);
     count_unnumbered();
@@ -244,9 +244,15 @@ mpi_number mpi_number_send(uint64_t comm, int dest, int tag)
         return NO_NUMBER;
     const unsigned own = own_begin(&recorder_self);
     struct comm_entry *e = comm_find(comm, true);
-    mpi_number n = e != NULL ? number_take_send(number_comm(e), dest, tag) : NO_NUMBER;
+    mpi_number n = e != NULL ? number_take_send(number_comm(e), dest, tag) : NUMBER_LOST;
     MPI_OWN_END(own);
     return n;
+}
+
+void mpi_number_lost(mpi_number n)
+{
+    if (n != NO_NUMBER && (n & NUMBER_UNDECIDED) == 0)
+        number_lose(n);
 }
 
 void mpi_number_unsent(mpi_number n)
@@ -261,7 +267,7 @@ static mpi_number receive(uint64_t comm, int source, int tag, bool now)
         return NO_NUMBER;
     const unsigned own = own_begin(&recorder_self);
     struct comm_entry *e = comm_find(comm, true);
-    mpi_number n = NO_NUMBER;
+    mpi_number n = NUMBER_LOST;
     bool any = source == mpi_abi.any_source || tag == mpi_abi.any_tag;
     bool alone = atomic_load_explicit(&mpi_undecided, memory_order_relaxed) == 0;
     if (e == NULL)
@@ -298,7 +304,7 @@ mpi_number mpi_number_received(uint64_t comm, mpi_number n, int source, int tag,
     if (n != NUMBER_UNDECIDED)
         return undecided_received(n, source, tag, recorded);
     const struct comm_entry *e = comm_find(comm, false);
-    return e != NULL ? number_take_receive(number_comm(e), source, tag) : NO_NUMBER;
+    return e != NULL ? number_take_receive(number_comm(e), source, tag) : NUMBER_LOST;
 }
 
 void mpi_number_unposted(mpi_number n)
@@ -348,6 +354,12 @@ void mpi_number_cancelled(mpi_number n, bool a_send, bool is_over)
         number_doubt(n, false);
 }
 
+void mpi_number_cancel_freed(mpi_number n)
+{
+    atomic_fetch_sub(&mpi_undecided, 1);
+    mpi_number_lost(n);
+}
+
 /* --- recording -------------------------------------------------------------------------------- */
 
 /* A reader loses count where events were dropped. */
@@ -355,8 +367,9 @@ static uint64_t reader_of(const struct recorder_thread *t)
 {
     uint64_t h = ((uint64_t)t->tid << 32 | (uint32_t)t->window) * UINT64_C(0x9e3779b97f4a7c15);
     if (t->row != NULL)
-        h += atomic_load_explicit(&t->row->dropped, memory_order_relaxed);
-    return (h | 1) << 32;
+        h ^= atomic_load_explicit(&t->row->dropped, memory_order_relaxed);
+    h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return (h >> 32 | 1) << 32;
 }
 
 /* Returns whether a reader knows the number already; notes that it knows the next one then. */
@@ -374,9 +387,12 @@ static bool is_known(struct recorder_thread *t, _Atomic uint64_t *told, uint64_t
 static void tell(struct recorder_thread *t, uint32_t code, mpi_number n, bool always)
 {
     struct number_key *k = key_at(n);
-    uint32_t id = number_comm_id(t, atomic_load(&k->comm));
+    uint32_t id = n != NUMBER_LOST ? number_comm_id(t, atomic_load(&k->comm)) : 0;
     uint64_t number = number_value(n);
-    if (id != 0 && !is_known(t, &k->told, number, always))
+    if (id == 0) /* the event that follows has no number; those of its key go on */
+        (void)recorder_emit(t, code, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY),
+                            EVENT_PUT(EV_MPI_SEND_NUMBER, number, EVENT_NO_NUMBER));
+    else if (!is_known(t, &k->told, number, always))
         (void)recorder_emit(t, code, atomic_load(&k->peer_tag),
                             EVENT_PUT(EV_MPI_SEND_NUMBER, number, number) |
                                 EVENT_PUT(EV_MPI_SEND_NUMBER, comm, id));
@@ -392,9 +408,7 @@ void mpi_tell_receive(struct recorder_thread *t, mpi_number n, bool always)
 {
     if (n == NO_NUMBER || t->recording == 0)
         return;
-    if ((n & NUMBER_UNDECIDED) != 0)
-        undecided_tell(t, n);
-    else
+    if ((n & NUMBER_UNDECIDED) == 0) /* else undecided.c has recorded its mark */
         tell(t, EV_MPI_RECEIVE_NUMBER, n, always);
 }
 
@@ -406,7 +420,10 @@ void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
     struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
     if (e != NULL) {
         uint64_t number = atomic_load_explicit(&e->collectives, memory_order_relaxed);
-        atomic_store_explicit(&e->collectives, number + 1, memory_order_relaxed);
+        if (are_concurrent())
+            number = atomic_fetch_add(&e->collectives, 1);
+        else
+            atomic_store_explicit(&e->collectives, number + 1, memory_order_relaxed);
         uint32_t id = t->recording != 0 ? mpi_comm_id(t, comm) : 0;
         if (id != 0 && id != 0xffff && !is_known(t, &e->told, number, false))
             (void)recorder_emit(t, EV_MPI_COLLECTIVE_NUMBER, number, id);
@@ -414,9 +431,10 @@ void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
     MPI_OWN_END(own);
 }
 
-void mpi_collective_failed(uint64_t comm)
+void mpi_collective_failed(uint64_t comm, int result)
 {
     struct comm_entry *e = mpi_numbering != 0 ? comm_find(comm, false) : NULL;
-    if (e != NULL)
+    if (e != NULL &&
+        !mpi_is_truncated(result)) /* a message that is too long has come all the same */
         atomic_fetch_sub(&e->collectives, 1);
 }

@@ -25,6 +25,7 @@
  * undecided.c. NO_NUMBER: it is not counted. */
 typedef uint64_t mpi_number;
 #define NO_NUMBER UINT64_C(0)
+#define NUMBER_LOST ((UINT64_C(1) << 48) - 1) /* it is counted, but has no number */
 #define NUMBER_UNDECIDED (UINT64_C(1) << 63)
 
 /* 1: calls are numbered. Set as MPI_Init succeeds if windows may open later; else messages have no
@@ -38,6 +39,8 @@ void mpi_numbers_begin(struct comm_entry *e);
 mpi_number mpi_number_send(uint64_t comm, int dest, int tag);
 /* The call has failed, or was cancelled: nothing was sent. Does nothing for NO_NUMBER. */
 void mpi_number_unsent(mpi_number n);
+/* Nobody knows whether it was sent: later sends of its key have no numbers. */
+void mpi_number_lost(mpi_number n);
 
 /* Numbers a receive that begins, or the message of a matched probe. Pass the result to
  * mpi_number_received(), to mpi_number_unposted() if the call fails, or to mpi_number_freed() if
@@ -54,6 +57,8 @@ void mpi_number_freed(mpi_number n);
  * Returns true if mpi_number_cancelled() must be called as it ends (is_over: without a message). */
 bool mpi_number_cancelling(mpi_number *n, bool a_send);
 void mpi_number_cancelled(mpi_number n, bool a_send, bool is_over);
+/* The same if its request was freed, so that it is never known. */
+void mpi_number_cancel_freed(mpi_number n);
 
 /* Not 0: receives are undecided, or requests are being cancelled, so completions outside windows
  * matter as well. */
@@ -65,6 +70,6 @@ void mpi_tell_receive(struct recorder_thread *t, mpi_number n, bool always);
 
 /* Counts a collective call that begins, and records its number in a window. */
 void mpi_number_collective(struct recorder_thread *t, uint64_t comm);
-void mpi_collective_failed(uint64_t comm);
+void mpi_collective_failed(uint64_t comm, int result);
 
 #endif

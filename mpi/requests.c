@@ -31,6 +31,9 @@
 #define TIMES_SHIFT 8 /* how often the handle was made: 24 bits */
 #define TIMES 0xffffff00u
 
+#define NO_WINDOW_AT_ALL                                                                           \
+    (UINT32_MAX - 1) /* of a matched probe's message: tells its number always */
+
 /* Several threads may be in MPI at once. */
 _Atomic bool mpi_concurrent;
 
@@ -38,10 +41,10 @@ static struct request_entry {
     _Atomic uint64_t key;      /* handle + 1; 0: free */
     _Atomic uint64_t value;    /* kinds and flags | times << 8 | window << 32 */
     _Atomic mpi_number number; /* of its message */
-    /* A persistent request's arguments, and the window in which it was made. */
+    uint32_t made_in;          /* the window in which it was made */
+    /* a persistent request's arguments */
     uint64_t comm;
     int32_t peer, tag;
-    uint32_t made_in;
 } entries[SLOTS];
 
 static struct request_entry *entry_at(uint64_t request, uint32_t i)
@@ -125,8 +128,8 @@ static bool is_predefined(uint64_t request)
             (request >= mpi_abi.image_low[1] && request < mpi_abi.image_high[1]));
 }
 
-static struct request_entry *note(const struct recorder_thread *t, uint64_t request, unsigned kinds,
-                                  mpi_number number)
+static struct request_entry *note(const struct recorder_thread *t, int32_t window, uint64_t request,
+                                  unsigned kinds, mpi_number number)
 {
     struct request_entry *e = make(t, request);
     if (e == NULL) {
@@ -141,28 +144,35 @@ static struct request_entry *note(const struct recorder_thread *t, uint64_t requ
         kinds |= ACTIVE | (twice ? SHARED : (unsigned)(before & SHARED));
     }
     atomic_store_explicit(&e->number, number, memory_order_relaxed);
-    put(e, request, value_of(t, kinds | times));
+    e->made_in = (uint32_t)window;
+    put(e, request, kinds | times | (uint64_t)(uint32_t)window << 32);
     return e;
 }
 
-void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds,
-                      mpi_number number)
+void mpi_request_made(const struct recorder_thread *t, int32_t window, uint64_t request,
+                      unsigned kinds, mpi_number number)
 {
     if (t->recording == 0 && is_predefined(request)) /* other requests have this handle as well */
         return;
-    (void)note(t, request, kinds, number);
+    (void)note(t, window, request, kinds, number);
 }
 
-void mpi_request_made_persistent(const struct recorder_thread *t, uint64_t request, unsigned kinds,
-                                 uint64_t comm, int peer, int tag)
+void mpi_request_of_probe(uint64_t request)
 {
-    struct request_entry *e = note(t, request, kinds | MPI_REQUEST_PERSISTENT, NO_NUMBER);
+    struct request_entry *e = find(request);
+    if (e != NULL)
+        e->made_in = NO_WINDOW_AT_ALL;
+}
+
+void mpi_request_made_persistent(const struct recorder_thread *t, int32_t window, uint64_t request,
+                                 unsigned kinds, uint64_t comm, int peer, int tag)
+{
+    struct request_entry *e = note(t, window, request, kinds | MPI_REQUEST_PERSISTENT, NO_NUMBER);
     if (e == NULL)
         return;
     e->comm = comm;
     e->peer = peer;
     e->tag = tag;
-    e->made_in = (uint32_t)t->window;
 }
 
 void mpi_request_started(struct recorder_thread *t, uint64_t request)
@@ -187,7 +197,8 @@ void mpi_request_cancelling(uint64_t request)
 {
     struct request_entry *e = find(request);
     uint64_t value = e != NULL ? atomic_load_explicit(&e->value, memory_order_relaxed) : 0;
-    if ((value & SHARED) != 0 || (value & (ACTIVE | CANCELLING)) != ACTIVE)
+    if ((value & SHARED) != 0 || is_predefined(request) ||
+        (value & (ACTIVE | CANCELLING)) != ACTIVE)
         return;
     mpi_number n = atomic_load_explicit(&e->number, memory_order_relaxed);
     bool asks = mpi_number_cancelling(&n, (value & MPI_REQUEST_RECEIVE) == 0);
@@ -248,7 +259,7 @@ void mpi_request_freed(uint64_t request, struct mpi_noted noted)
     if ((noted.value & ACTIVE) != 0 && (noted.value & MPI_REQUEST_RECEIVE) != 0)
         mpi_number_freed(noted.number);
     if ((noted.value & CANCELLING) != 0)
-        mpi_number_cancelled(noted.number, (noted.value & MPI_REQUEST_RECEIVE) == 0, true);
+        mpi_number_cancel_freed(noted.number);
     forget(find(request), request, noted.value);
 }
 
@@ -279,7 +290,7 @@ struct mpi_completed mpi_request_completed(const struct recorder_thread *t, uint
     c.number = noted.number;
     c.cancelling = (value & CANCELLING) != 0;
     c.receives = receive;
-    c.outside = !here || (persistent && e != NULL && e->made_in != (uint32_t)t->window);
+    c.outside = !here || e == NULL || e->made_in != (uint32_t)t->window;
     if ((value & MPI_REQUEST_SILENT) != 0)
         c.kind = MPI_REQUEST_SILENT;
     else if (receive)

@@ -27,14 +27,17 @@ static inline unsigned mpi_request_of_both(void)
 {
     return mpi_abi.kind == MPI_ABI_MPICH ? MPI_REQUEST_SILENT : MPI_REQUEST_RECEIVE;
 }
-/* Notes that a call made a request, inside or outside windows. `kinds`: values of enum
- * mpi_request_kind. `number`: of its message. */
-void mpi_request_made(const struct recorder_thread *t, uint64_t request, unsigned kinds,
-                      mpi_number number);
+/* Notes that a call made a request, inside or outside windows. `window`: in which its enter event
+ * was recorded, or STREAM_NO_WINDOW. `kinds`: values of enum mpi_request_kind. `number`: of its
+ * message. */
+void mpi_request_made(const struct recorder_thread *t, int32_t window, uint64_t request,
+                      unsigned kinds, mpi_number number);
+/* The request receives the message of a matched probe. */
+void mpi_request_of_probe(uint64_t request);
 /* The same for a persistent request of a send or a receive with these arguments; comm 0: of
  * something else. mpi_request_started() numbers its message, and records a send's number. */
-void mpi_request_made_persistent(const struct recorder_thread *t, uint64_t request, unsigned kinds,
-                                 uint64_t comm, int peer, int tag);
+void mpi_request_made_persistent(const struct recorder_thread *t, int32_t window, uint64_t request,
+                                 unsigned kinds, uint64_t comm, int peer, int tag);
 void mpi_request_started(struct recorder_thread *t, uint64_t request);
 /* MPI_Cancel is called for the request. */
 void mpi_request_cancelling(uint64_t request);
@@ -88,6 +91,10 @@ void mpi_receive_end(struct recorder_thread *t, const struct mpi_one *c, int res
 /* A call that receives has failed. A message that is too long for its buffer is received all the
  * same. */
 void mpi_receive_failed(mpi_number number, int result);
+/* The same for a call that also sends: whether it has sent is not known. */
+void mpi_sendrecv_failed(mpi_number sent, mpi_number number, int result);
+/* Does this result mean that a message was too long for its buffer? */
+bool mpi_is_truncated(int result);
 /* A matched probe has found a message, which its status describes. */
 void mpi_probed(const struct recorder_thread *t, const struct mpi_one *c, uint64_t comm,
                 uint64_t message);

@@ -146,7 +146,7 @@ mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag, bool is_ca
 {
     struct entry e = {
         .comm = comm, .source = source, .tag = tag, .state = OPEN, .is_cancelling = is_cancelling};
-    mpi_number n = NO_NUMBER;
+    mpi_number n = NUMBER_LOST;
     bool taken = take_lock();
     if (!is_cancelling && source != NUMBER_ANY && tag != NUMBER_ANY && !depends(&e, count)) {
         n = number_take_receive(comm, source, tag);
@@ -167,6 +167,19 @@ mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag, bool is_ca
     return n;
 }
 
+/* Records in a window that the number follows. */
+static bool mark(const struct entry *e)
+{
+    struct recorder_thread *t = &recorder_self;
+    uint32_t id = number_comm_id(t, e->comm);
+    (void)recorder_emit(t, EV_MPI_RECEIVE_NUMBER,
+                        mpi_peer_tag((uint32_t)e->source, (uint32_t)e->tag),
+                        EVENT_PUT(EV_MPI_RECEIVE_NUMBER, number, e->place) |
+                            EVENT_PUT(EV_MPI_RECEIVE_NUMBER, later, 1) |
+                            EVENT_PUT(EV_MPI_RECEIVE_NUMBER, comm, id));
+    return true;
+}
+
 mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool recorded)
 {
     struct entry out[BATCH];
@@ -175,7 +188,7 @@ mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool re
     struct entry *e = find(n);
     if (e == NULL) {
         give_lock(taken);
-        return NO_NUMBER;
+        return NUMBER_LOST;
     }
     if (e->state == NUMBERED) {
         number = e->number;
@@ -198,7 +211,7 @@ mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool re
     if (number == NO_NUMBER) {
         number = n;
         if ((e = find(n)) != NULL)
-            e->recorded = recorded;
+            e->recorded = recorded && mark(e);
     }
     give_lock(taken);
     tell_later(out, told);
@@ -237,19 +250,4 @@ void undecided_remove(mpi_number n, bool unknown)
         take_out((uint32_t)(e - list));
     }
     decide_all(taken);
-}
-
-void undecided_tell(struct recorder_thread *t, mpi_number n)
-{
-    bool taken = take_lock();
-    const struct entry *e = find(n);
-    const struct entry it = e != NULL ? *e : (struct entry){.comm = 0};
-    give_lock(taken);
-    uint32_t id = it.comm != 0 ? number_comm_id(t, it.comm) : 0;
-    if (id != 0)
-        (void)recorder_emit(t, EV_MPI_RECEIVE_NUMBER,
-                            mpi_peer_tag((uint32_t)it.source, (uint32_t)it.tag),
-                            EVENT_PUT(EV_MPI_RECEIVE_NUMBER, number, it.place) |
-                                EVENT_PUT(EV_MPI_RECEIVE_NUMBER, later, 1) |
-                                EVENT_PUT(EV_MPI_RECEIVE_NUMBER, comm, id));
 }

@@ -126,7 +126,9 @@ static int number_send(struct messages *m, const struct stream_record *r, int64_
     const struct message_process *p = &m->processes[process];
     const struct number_key counter =
         counter_of(m, process, comm, key->peer, key->tag, NUMBER_OF_SEND);
-    *numbered = p->is_numbered ? numbers_take(m->numbers, key, number) : ns < p->whole;
+    const struct message_thread *t = &m->threads[r->stream];
+    bool none = t->told && EVENT_GET(&t->number, EV_MPI_SEND_NUMBER, comm) == 0;
+    *numbered = p->is_numbered ? !none && numbers_take(m->numbers, key, number) : ns < p->whole;
     if (p->is_numbered || !*numbered)
         return 0;
     if (numbers_count(m->numbers, &counter, number) != 0)
@@ -301,11 +303,16 @@ void ends_number(struct messages *m, const struct stream_record *r, struct poste
 {
     struct message_thread *t = &m->threads[r->stream];
     uint32_t process = comms_process_of(m->comms, r->stream);
-    const struct number_key key = {r->stream, p->comm_id, p->source, p->tag, NUMBER_OF_RECEIVE};
+    struct number_key key = {r->stream, p->comm_id, p->source, p->tag, NUMBER_OF_RECEIVE};
     if (!m->processes[process].is_numbered)
         return; /* it gets its number when no receive before it can take its message */
     p->later = t->told && EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, later) != 0;
-    p->has_number = p->later || numbers_take(m->numbers, &key, &p->number);
+    bool none = t->told && EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, comm) == 0;
+    if (t->told) { /* the completion itself may not name them */
+        key.peer = (int32_t)EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, source);
+        key.tag = (int32_t)EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, tag);
+    }
+    p->has_number = !none && (p->later || numbers_take(m->numbers, &key, &p->number));
     if (p->later)
         p->number = EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, number);
 }

@@ -220,10 +220,14 @@ static int completed(struct messages *m, const struct stream_record *r, struct m
     if (completed_receive(m, r, t, &posted, e) != 0)
         return -ENOMEM;
     bool told = source != NOBODY;
-    if (posted == NULL || (!told && (posted->room == 0 || posted->source < 0 || posted->tag < 0)))
+    if (posted == NULL)
         return 0;
     if (source == PROC_NULL)
         return ends_never(m, process, posted, e);
+    if (!told)
+        ends_number(m, r, posted); /* the number goes on, whatever becomes of the receive */
+    if (!told && (posted->room == 0 || posted->source < 0 || posted->tag < 0))
+        return 0;
     if (!p->is_numbered && r->ns >= p->whole)
         return 0;
     posted->received_ns = r->ns;
@@ -232,7 +236,8 @@ static int completed(struct messages *m, const struct stream_record *r, struct m
         posted->tag = (int32_t)EVENT_GET(&r->event, EV_MPI_COMPLETE, tag);
     }
     posted->bytes = BYTES_UNKNOWN;
-    ends_number(m, r, posted);
+    if (told)
+        ends_number(m, r, posted);
     if (!told)
         return ends_match(m, process, posted, e);
     t->matched = posted;
@@ -304,7 +309,7 @@ static int take_number(struct messages *m, const struct stream_record *r, struct
                                    (int32_t)EVENT_GET(&r->event, EV_MPI_SEND_NUMBER, tag),
                                    a_send ? NUMBER_OF_SEND : NUMBER_OF_RECEIVE};
     t->number = r->event;
-    if (!a_send && EVENT_GET(&r->event, EV_MPI_RECEIVE_NUMBER, later) != 0)
+    if ((!a_send && EVENT_GET(&r->event, EV_MPI_RECEIVE_NUMBER, later) != 0) || key.comm == 0)
         return 0;
     return numbers_set(m->numbers, &key, EVENT_GET(&r->event, EV_MPI_SEND_NUMBER, number)) == 0
                ? 0
@@ -321,7 +326,9 @@ static void forget(struct messages *m, const struct stream_record *r)
 {
     struct message_process *p = &m->processes[comms_process_of(m->comms, r->stream)];
     numbers_forget(m->numbers, r->stream);
-    if (p->is_numbered && r->event.code == EV_WINDOW_CLOSE)
+    /* What a thread that ends leaves open, other threads may complete in the same window. */
+    if (p->is_numbered && r->event.code == EV_WINDOW_CLOSE &&
+        EVENT_GET(&r->event, EV_WINDOW_CLOSE, reason) != RT_WINDOW_THREAD_END)
         handles_forget(&p->handles, is_of_stream, &r->stream);
 }
 
@@ -366,7 +373,8 @@ int messages_take(struct messages *m, const struct stream_record *r, struct rt_e
 {
     struct message_thread *t = &m->threads[r->stream];
     int rc = take(m, r, t, e);
-    t->told = r->event.code == EV_MPI_SEND_NUMBER || r->event.code == EV_MPI_RECEIVE_NUMBER;
+    if (r->event.code != EV_MPI_NUMBER_LATER) /* it may come between a number and its event */
+        t->told = r->event.code == EV_MPI_SEND_NUMBER || r->event.code == EV_MPI_RECEIVE_NUMBER;
     return rc;
 }
 

@@ -219,6 +219,8 @@ static int enter_meeting(struct wait_states *w, const struct stream_record *r, u
     m->entries = entries;
     while (place < m->count && m->entries[place].process != process)
         place++; /* the rank's earlier call of this number had failed */
+    if (place < m->count)
+        w->threads[m->entries[place].stream].meeting = NULL;
     m->count += place == m->count;
     m->entries[place] = (struct wait_entry){.begin = r->ns,
                                             .end = INT64_MAX,
