@@ -344,9 +344,9 @@ for of in "$last" parts; do
 done
 run 30 "$REGTRACE" report parts
 like "$out" 'Work of ranks outside MPI' 'and in words'
-like "$out" '2 sends and 1 receives could not be matched .*windows' 'messages that are not known to be matched are counted, with the reason'
-like "$out" '20 collective calls could not be compared' 'and collective calls'
-unlike "$out" 'late sender|Messages from rank' 'and nothing is reported of them'
+like "$out" 'Messages from rank to rank: [1-9]' 'messages with both ends in windows are matched'
+unlike "$out" 'collective calls could not be compared' 'and all collective calls of the windows'
+like "$out" '  collective +MPI_' 'and their waits are reported'
 is "$(grep -cE '^ +[0-3] +2 .*% to ' <<<"$out")" 4 'a line a window'
 run 60 mpirun_for "$last" 2 LD_PRELOAD="$LIBREGTRACE" REGTRACE_DIR="$T/dead" "$T/killed" kill
 cat >check3.py <<'END'
