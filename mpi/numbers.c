@@ -47,7 +47,8 @@ void mpi_numbering_begin(void)
     static bool begun; /* a process may begin sessions after MPI_Init */
     if (!begun)
         mpi_numbering =
-            mpi_recorded != 0 && atomic_load_explicit(&mpi_asleep, memory_order_relaxed) == 0;
+            mpi_recorded != 0 && atomic_load_explicit(&mpi_asleep, memory_order_relaxed) == 0 &&
+            (recorder_self.counted & RECORDER_COUNTED_INSTRUCTIONS) == 0; /* each costs us 1 us */
     begun = true;
     (void)comm_find(mpi_abi.comm_world, true);
     (void)comm_find(mpi_abi.comm_self, true);
