@@ -25,6 +25,12 @@ struct mpi_abi {
 /* Filled in by mpi_abi_find(); all zero before. */
 extern struct mpi_abi mpi_abi RT_HIDDEN;
 
+/* Open MPI: is this handle the address of a variable of that image? */
+static inline bool mpi_abi_is_variable(uint64_t handle, int image)
+{
+    return handle >= mpi_abi.image_low[image] && handle < mpi_abi.image_high[image];
+}
+
 /* Finds out which library is loaded. Cheap after the first success. Not for signal handlers. */
 const struct mpi_abi *mpi_abi_find(void);
 

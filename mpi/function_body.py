@@ -238,8 +238,7 @@ class Body:
             if "takes" in roles:
                 made.append(f"mpi_request_of_probe({self.handle('*' + roles['request'])});")
             after += ["if (result == 0) {"] + ["    " + line for line in made] + ["}"]
-            after += ["else {"] * (len(failed) > 0) + ["    " + line for line in failed] + ["}"] * (len(failed) > 0)
-        elif failed:
+        if failed:
             after += ["if (result != 0) {"] + ["    " + line for line in failed] + ["}"]
 
     def probes(self):

@@ -42,9 +42,9 @@ static uint32_t predefined_key(uint64_t type)
 {
     switch (mpi_abi.kind) {
     case MPI_ABI_OPEN_MPI:
-        if (type >= mpi_abi.image_low[1] && type < mpi_abi.image_high[1])
+        if (mpi_abi_is_variable(type, 1))
             return (uint32_t)(type - mpi_abi.image_low[1]);
-        if (type >= mpi_abi.image_low[0] && type < mpi_abi.image_high[0])
+        if (mpi_abi_is_variable(type, 0))
             return (uint32_t)(type - mpi_abi.image_low[0]) | 0x80000000u;
         return 0;
     case MPI_ABI_MPICH: /* handle kind "builtin", object "datatype" (MPICH's mpir_handlemem.h) */

@@ -13,8 +13,9 @@
 #define MADE_BITS 18
 #define LOST (UINT64_C(1) << 63) /* in a count */
 #define NUMBER_BITS 48
-#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1) /* in an mpi_number: number + 1; all: lost */
+#define NUMBER_MASK NUMBER_LOST /* in an mpi_number: number + 1; all: lost */
 
+_Static_assert(NUMBER_MASK == (UINT64_C(1) << NUMBER_BITS) - 1, "the low bits");
 _Static_assert(COMM_SLOTS < 1u << HANDLE_BITS, "indices fit");
 _Static_assert(KEYS < 1u << (63 - NUMBER_BITS), "indices fit below NUMBER_UNDECIDED");
 
@@ -42,13 +43,30 @@ static void count_unnumbered(void)
     atomic_fetch_add_explicit(&mpi_messages_unnumbered, 1, memory_order_relaxed);
 }
 
+static mpi_number no_room(void)
+{
+    count_unnumbered();
+    return NUMBER_LOST;
+}
+
+/* Adds 1; returns the count before. */
+static uint64_t count_one(_Atomic uint64_t *count)
+{
+    if (are_concurrent())
+        return atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+    uint64_t n = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, n + 1, memory_order_relaxed);
+    return n;
+}
+
 void mpi_numbering_begin(void)
 {
     static bool begun; /* a process may begin sessions after MPI_Init */
     if (!begun)
-        mpi_numbering =
-            mpi_recorded != 0 && atomic_load_explicit(&mpi_asleep, memory_order_relaxed) == 0 &&
-            (recorder_self.counted & RECORDER_COUNTED_INSTRUCTIONS) == 0; /* each costs us 1 us */
+        mpi_numbering = mpi_recorded != 0 &&
+                        atomic_load_explicit(&mpi_asleep, memory_order_relaxed) == 0 &&
+                        /* To leave our own instructions out of the count takes 1 us a call. */
+                        (recorder_self.counted & RECORDER_COUNTED_INSTRUCTIONS) == 0;
     begun = true;
     (void)comm_find(mpi_abi.comm_world, true);
     (void)comm_find(mpi_abi.comm_self, true);
@@ -152,18 +170,9 @@ static struct number_key *key_of(uint32_t comm, int32_t peer, int32_t tag)
 
 static mpi_number take(struct number_key *k)
 {
-    if (RT_UNLIKELY(k == NULL)) {
-        count_unnumbered();
-        return NUMBER_LOST;
-    }
-    uint64_t n;
-    if (are_concurrent()) {
-        n = atomic_fetch_add_explicit(&k->count, 1, memory_order_relaxed);
-    } else {
-        n = atomic_load_explicit(&k->count, memory_order_relaxed);
-        atomic_store_explicit(&k->count, n + 1, memory_order_relaxed);
-    }
-    uint64_t key = (uint64_t)(k - keys) << NUMBER_BITS;
+    if (RT_UNLIKELY(k == NULL))
+        return no_room();
+    uint64_t n = count_one(&k->count), key = (uint64_t)(k - keys) << NUMBER_BITS;
     return key | ((n & LOST) != 0 ? NUMBER_MASK : (n + 1) & NUMBER_MASK);
 }
 
@@ -245,7 +254,7 @@ mpi_number mpi_number_send(uint64_t comm, int dest, int tag)
         return NO_NUMBER;
     const unsigned own = own_begin(&recorder_self);
     struct comm_entry *e = comm_find(comm, true);
-    mpi_number n = e != NULL ? number_take_send(number_comm(e), dest, tag) : NUMBER_LOST;
+    mpi_number n = e != NULL ? number_take_send(number_comm(e), dest, tag) : no_room();
     MPI_OWN_END(own);
     return n;
 }
@@ -268,11 +277,11 @@ static mpi_number receive(uint64_t comm, int source, int tag, bool now)
         return NO_NUMBER;
     const unsigned own = own_begin(&recorder_self);
     struct comm_entry *e = comm_find(comm, true);
-    mpi_number n = NUMBER_LOST;
+    mpi_number n;
     bool any = source == mpi_abi.any_source || tag == mpi_abi.any_tag;
     bool alone = atomic_load_explicit(&mpi_undecided, memory_order_relaxed) == 0;
     if (e == NULL)
-        count_unnumbered();
+        n = no_room();
     else if (RT_LIKELY(!any && alone))
         n = number_take_receive(number_comm(e), source, tag);
     else if (now && alone && !are_concurrent())
@@ -305,7 +314,7 @@ mpi_number mpi_number_received(uint64_t comm, mpi_number n, int source, int tag,
     if (n != NUMBER_UNDECIDED)
         return undecided_received(n, source, tag, recorded);
     const struct comm_entry *e = comm_find(comm, false);
-    return e != NULL ? number_take_receive(number_comm(e), source, tag) : NUMBER_LOST;
+    return e != NULL ? number_take_receive(number_comm(e), source, tag) : no_room();
 }
 
 void mpi_number_unposted(mpi_number n)
@@ -326,12 +335,10 @@ bool mpi_number_cancelling(mpi_number *n, bool a_send)
 {
     uint32_t comm;
     int32_t source, tag;
-    if (*n == NO_NUMBER)
-        return false;
-    if ((*n & NUMBER_UNDECIDED) != 0) {
+    if ((*n & NUMBER_UNDECIDED) != 0)
         undecided_cancelling(*n);
+    if (*n == NO_NUMBER || *n == NUMBER_LOST || (*n & NUMBER_UNDECIDED) != 0)
         return false;
-    }
     if (!a_send) {
         number_key_of(*n, &comm, &source, &tag);
         if (number_give_back(*n)) {
@@ -420,11 +427,7 @@ void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
     const unsigned own = own_begin(t);
     struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
     if (e != NULL) {
-        uint64_t number = atomic_load_explicit(&e->collectives, memory_order_relaxed);
-        if (are_concurrent())
-            number = atomic_fetch_add(&e->collectives, 1);
-        else
-            atomic_store_explicit(&e->collectives, number + 1, memory_order_relaxed);
+        uint64_t number = count_one(&e->collectives);
         uint32_t id = t->recording != 0 ? mpi_comm_id(t, comm) : 0;
         if (id != 0 && id != 0xffff && !is_known(t, &e->told, number, false))
             (void)recorder_emit(t, EV_MPI_COLLECTIVE_NUMBER, number, id);

@@ -124,8 +124,7 @@ static bool is_predefined(uint64_t request)
     if (mpi_abi.kind == MPI_ABI_MPICH)
         return request >> 30 == 1;
     return mpi_abi.kind == MPI_ABI_OPEN_MPI &&
-           ((request >= mpi_abi.image_low[0] && request < mpi_abi.image_high[0]) ||
-            (request >= mpi_abi.image_low[1] && request < mpi_abi.image_high[1]));
+           (mpi_abi_is_variable(request, 0) || mpi_abi_is_variable(request, 1));
 }
 
 static struct request_entry *note(const struct recorder_thread *t, int32_t window, uint64_t request,

@@ -215,9 +215,8 @@ mpi_number undecided_received(mpi_number n, int32_t source, int32_t tag, bool re
     }
     give_lock(taken);
     tell_later(out, told);
-    if (told == BATCH) {
+    if (told == BATCH)
         decide_all(take_lock());
-    }
     return number;
 }
 

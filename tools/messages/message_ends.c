@@ -39,11 +39,12 @@ static uint32_t comm_of(struct messages *m, uint32_t process, uint32_t id, int64
     return id != 0 && id != COMM_MANY ? comms_find(m->comms, process, id, &side) : NO_COMM;
 }
 
-/* The counter of messages of a process without numbers. These readers come after the streams. */
+/* The counter of messages of a process without numbers; `peer` is a process. These readers come
+ * after the streams. */
 static struct number_key counter_of(const struct messages *m, uint32_t process, uint32_t comm,
-                                    int32_t peer, int32_t tag, enum number_kind kind)
+                                    uint32_t peer, int32_t tag, enum number_kind kind)
 {
-    return (struct number_key){m->thread_count + process, comm, peer, tag, kind};
+    return (struct number_key){m->thread_count + process, comm, (int32_t)peer, tag, kind};
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -119,13 +120,13 @@ static void mark_concurrent_sends(struct messages *m, uint32_t process, struct m
 
 /* Returns the number of the send in *number; *numbered false: it has none. */
 static int number_send(struct messages *m, const struct stream_record *r, int64_t ns,
-                       const struct number_key *key, uint32_t comm, bool *numbered,
-                       uint64_t *number, struct rt_error *e)
+                       const struct number_key *key, uint32_t comm, uint32_t receiver,
+                       bool *numbered, uint64_t *number, struct rt_error *e)
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
     const struct message_process *p = &m->processes[process];
     const struct number_key counter =
-        counter_of(m, process, comm, key->peer, key->tag, NUMBER_OF_SEND);
+        counter_of(m, process, comm, receiver, key->tag, NUMBER_OF_SEND);
     const struct message_thread *t = &m->threads[r->stream];
     bool none = t->told && EVENT_GET(&t->number, EV_MPI_SEND_NUMBER, comm) == 0;
     *numbered = p->is_numbered ? !none && numbers_take(m->numbers, key, number) : ns < p->whole;
@@ -150,9 +151,9 @@ int ends_send(struct messages *m, const struct stream_record *r, int64_t ns, uin
     if (key.peer == PROC_NULL)
         return 0;
     uint32_t comm = comm_of(m, process, key.comm, ns);
-    if (number_send(m, r, ns, &key, comm, &numbered, &number, e) != 0)
-        return -ENOMEM;
     uint32_t receiver = comm != NO_COMM ? peer_of(m, process, comm, key.peer) : NO_PROCESS;
+    if (number_send(m, r, ns, &key, comm, receiver, &numbered, &number, e) != 0)
+        return -ENOMEM;
     if (comm == NO_COMM || !numbered || receiver == NO_PROCESS) {
         m->left.sends[comm == NO_COMM          ? UNMATCHED_UNIDENTIFIED
                       : receiver == NO_PROCESS ? UNMATCHED_ALONE
@@ -184,13 +185,8 @@ int ends_cancelling(struct messages *m, uint32_t process, uint64_t request, int6
     if (at == NULL || !(*at)->sends)
         return 0;
     const struct message_identity *k = &(*at)->sent;
-    uint32_t count, peer = 0;
-    while (peer < comms_all(m->comms, &count)[k->comm].size[0] +
-                      comms_all(m->comms, &count)[k->comm].size[1] &&
-           peer_of(m, process, k->comm, (int32_t)peer) != k->receiver)
-        peer++;
     const struct number_key counter =
-        counter_of(m, process, k->comm, (int32_t)peer, k->tag, NUMBER_OF_SEND);
+        counter_of(m, process, k->comm, k->receiver, k->tag, NUMBER_OF_SEND);
     if (waiting_remove_send(m->waiting, k))
         m->left.sends[UNMATCHED_UNFINISHED]++;
     (*at)->sends = false;
@@ -329,7 +325,8 @@ static struct message_end end_of(const struct messages *m, uint32_t process, con
         .room = p->room};
 }
 
-/* The number or the receive of a mark has come: the message is complete if the other is there. */
+/* The number or the receive of a mark has come: if the other is there, the receive has its number
+ * now. */
 static int meet_later(struct messages *m, uint32_t process, const struct later *what,
                       struct rt_error *e)
 {
@@ -385,7 +382,8 @@ static int pass_on_in_order(struct messages *m, uint32_t process, struct rt_erro
     int rc = 0;
     while (rc == 0 && (p = posted_next(&m->processes[process].posted)) != NULL) {
         const struct number_key counter =
-            counter_of(m, process, p->comm, p->source, p->tag, NUMBER_OF_RECEIVE);
+            counter_of(m, process, p->comm, peer_of(m, process, p->comm, p->source), p->tag,
+                       NUMBER_OF_RECEIVE);
         rc = numbers_count(m->numbers, &counter, &p->number) == 0 ? 0 : no_memory(e);
         p->has_number = true;
         if (rc == 0)

@@ -34,7 +34,7 @@ struct message_thread {
     struct rt_event number;
 };
 
-/* A receive whose number is told later. */
+/* A receive whose number comes with a later event, or that number. */
 struct later {
     struct later *next;
     uint64_t mark, number;
@@ -99,7 +99,7 @@ RT_MUST_CHECK int ends_release(struct messages *m, uint32_t process, bool all, s
 /* Removes a receive that has received nothing and will not. Does nothing if p is NULL. */
 RT_MUST_CHECK int ends_never(struct messages *m, uint32_t process, struct posted *p,
                              struct rt_error *e);
-/* The number of an earlier receive is told now. */
+/* Takes the event that brings the number of an earlier receive. */
 RT_MUST_CHECK int ends_later(struct messages *m, const struct stream_record *r, struct rt_error *e);
 
 #endif

@@ -14,11 +14,7 @@ enum {
     CANCELS = 128,
     FREES = 256,
     PARTITIONED = 512,
-    INITS = 1024,
-    WAITS = 2048,   /* returns when something is complete */
-    AT_ONCE = 4096, /* returns when its receive has been posted */
-    BUFFERS = 8192,
-    SLOW = 16384 /* its request completes when its receive has been posted */
+    INITS = 1024
 };
 
 /* Returns what the function of that name ("MPI_Send") does; 0: nothing with messages. */

@@ -24,7 +24,7 @@ struct posted {
     uint64_t room;
     uint64_t number; /* of its message */
     bool has_number;
-    bool later;  /* `number` is a mark: the number is told later */
+    bool later;  /* `number` is a mark: EV_MPI_NUMBER_LATER brings the number */
     bool untold; /* source and tag become known when it matches */
     bool matched, concurrent;
 };

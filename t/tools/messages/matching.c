@@ -126,8 +126,8 @@ static void come_up(int64_t ns, uint32_t stream)
  *   m HANDLE                         the receive of a matched probe's message starts
  *   # PEER TAG NUMBER                number of the send that follows
  *   @ SOURCE TAG NUMBER              number of the receive that follows
- *   ? SOURCE TAG MARK                its number is told later
- *   l MARK NUMBER                    it is told
+ *   ? SOURCE TAG MARK                a mark instead of the number
+ *   l MARK NUMBER                    the number of an earlier mark
  *   [  ]                             a window opens, closes
  *   i                                MPI is up */
 static void play_line(const char *line)
@@ -438,7 +438,7 @@ static const struct script numbered_scripts[] = {
      "10 0 > Start 0 0 0 1; 11 0 # 1 7 5; 11 0 s 51; 12 0 < Start 0; 20 2 > Recv 0 7 999 1;"
      "25 2 @ 0 7 5; 25 2 ! 0 0 7 100; 26 2 < Recv 0",
      "10-20", 0, 0},
-    {"a number that is told after the receive",
+    {"a number that comes after the receive",
      "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 20 2 > Wait 0 0 0 1; 25 2 ? 0 7 3; 25 2 ! 61 0 7 100;"
      "26 2 < Wait 0; 40 2 l 3 5",
      "10-20", 0, 0},

@@ -3,7 +3,8 @@
 # Messages that are received from any source or with any tag, by several open receives, cancelled
 # ones, matched probes and persistent ones, while windows open and close: exactly those are matched
 # whose both ends were in windows, by the program's own log. REGTRACE_SEEDS: how many runs of each
-# kind (default 3).
+# kind (default 3). At last, more partners and tags than the tables hold, and cancelled receives of
+# those that have no room: the program does what it does bare, and what has no number is counted.
 . "$(dirname "$0")/../../lib.sh"
 MESSAGES=$REGTRACE_BUILD/t/tools/messages/messages
 for mpi in openmpi mpich; do
@@ -30,5 +31,34 @@ for mpi in openmpi mpich; do
         [ $found -gt 500 ]
         ok $? "$mpi, $threads threads: and they are many"
     done
+    cat >"$T/full.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int cancelled = 0, is;
+    for (int tag = 0; tag < 30000; tag++) {
+        char x = 0, y;
+        MPI_Request r;
+        MPI_Status s;
+        MPI_Irecv(&y, 1, MPI_BYTE, 0, tag, MPI_COMM_SELF, &r);
+        if (tag % 3 == 0)
+            MPI_Cancel(&r);
+        else
+            MPI_Send(&x, 1, MPI_BYTE, 0, tag, MPI_COMM_SELF);
+        MPI_Wait(&r, &s);
+        MPI_Test_cancelled(&s, &is);
+        cancelled += is;
+    }
+    printf("%d cancelled\n", cancelled);
+    return MPI_Finalize();
+}
+END
+    "mpicc.$mpi" -O1 -o "$T/full" "$T/full.c"
+    rm -rf "$T/run"
+    run 60 env REGTRACE_DIR="$T/run" LD_PRELOAD="$LIBREGTRACE" "$T/full"
+    is "$status $out" "0 10000 cancelled" "$mpi: more tags than the tables hold" || diag "$err"
+    like "$("$MESSAGES" "$T/run")" '^left [1-9][0-9]* [1-9][0-9]* without a number' "$mpi: what has no number is counted"
 done
 done_testing
