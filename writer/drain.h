@@ -61,6 +61,7 @@ struct drain {
     /* Copied from the stream's header once, after the check: the traced process can overwrite the
      * header by mistake. */
     uint32_t chunk_bytes, chunk_count, chunk_room, chunk_slots, thread_capacity, string_capacity;
+    uint32_t path_capacity;
     uint64_t chunks_offset, threads_offset, meta_offset;
     uint32_t meta_bytes;
     struct drain_thread *threads;
@@ -76,6 +77,8 @@ struct drain {
     size_t region_count;
     unsigned char *string_done;
     uint32_t strings_written;
+    unsigned char *path_done;
+    uint32_t paths_written;
     uint64_t string_bytes;
     uint64_t damaged_chunks, last_clock;
     uint32_t metadata_done;
@@ -136,8 +139,11 @@ void drain_add_chunks(struct drain *d, struct stream *s);
  * and the losses. */
 RT_MUST_CHECK int drain_end(struct drain *d);
 
-/* Copies strings, later metadata and the thread table to the file. drain_step() does this before
- * each commit. */
+/* For recover: notes that the file has this path already. */
+void drain_has_path(struct drain *d, uint32_t path);
+
+/* Copies strings, call paths, later metadata and the thread table to the file. drain_step() does
+ * this before each commit. */
 RT_MUST_CHECK int drain_copy_tables(struct drain *d);
 
 /* For recover: notes a row of /fired that the file already has. If that event closed the windows of

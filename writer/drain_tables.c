@@ -74,6 +74,7 @@ int drain_init(struct drain *d, const struct stream *s)
         .chunk_slots = stream_chunk_slots(s),
         .thread_capacity = h->thread_capacity,
         .string_capacity = h->string_capacity,
+        .path_capacity = h->path_capacity,
         .chunks_offset = h->chunks_offset,
         .threads_offset = h->threads_offset,
         .meta_offset = h->meta_offset,
@@ -82,7 +83,8 @@ int drain_init(struct drain *d, const struct stream *s)
     d->threads = calloc(d->thread_capacity + 1u, sizeof *d->threads);
     d->chunks = calloc(d->chunk_room, sizeof *d->chunks);
     d->string_done = calloc(d->string_capacity, 1);
-    if (d->threads == NULL || d->chunks == NULL || d->string_done == NULL) {
+    d->path_done = calloc(d->path_capacity, 1);
+    if (d->threads == NULL || d->chunks == NULL || d->string_done == NULL || d->path_done == NULL) {
         drain_free(d);
         return -ENOMEM;
     }
@@ -98,6 +100,7 @@ void drain_free(struct drain *d)
     free(d->alarm_chain);
     free(d->regions);
     free(d->string_done);
+    free(d->path_done);
     values_end(d->values);
     *d = (struct drain){0};
 }
@@ -108,6 +111,9 @@ bool drain_header_intact(const struct drain *d)
     return memcmp(h->magic, STREAM_MAGIC, sizeof h->magic) == 0 &&
            h->chunk_bytes == d->chunk_bytes && h->chunk_count == d->chunk_count &&
            h->chunk_room == d->chunk_room && h->string_capacity == d->string_capacity &&
+           h->path_capacity == d->path_capacity && h->paths_offset < d->chunks_offset &&
+           (uint64_t)h->path_capacity * sizeof(struct stream_path) <=
+               d->chunks_offset - h->paths_offset &&
            h->threads_offset == d->threads_offset && h->meta_offset == d->meta_offset &&
            h->strings_offset < d->chunks_offset && h->string_bytes_offset < d->chunks_offset &&
            h->string_bytes <= d->chunks_offset - h->string_bytes_offset &&
@@ -158,6 +164,32 @@ static int copy_strings(struct drain *d)
     return 0;
 }
 
+void drain_has_path(struct drain *d, uint32_t path)
+{
+    if (path >= d->path_capacity || d->path_done[path])
+        return;
+    d->path_done[path] = 1;
+    d->paths_written++;
+}
+
+static int copy_paths(struct drain *d)
+{
+    uint32_t used = atomic_load_explicit(&d->stream->header->paths_used, memory_order_acquire);
+    int rc = 0;
+    if (used == d->paths_written || !drain_header_intact(d))
+        return 0;
+    for (uint32_t i = 1; i < d->path_capacity && rc == 0; i++) {
+        const struct stream_path *p = &stream_paths(d->stream)[i];
+        uint32_t state = atomic_load_explicit(&p->state, memory_order_acquire);
+        if (d->path_done[i] || (state != PATH_READY && state != PATH_OVER))
+            continue;
+        const struct rt_path row = {i, p->parent, p->image, p->build_id, p->offset};
+        rc = table_append(&d->file->tables[SCHEMA_PATHS], &row, 1);
+        drain_has_path(d, i);
+    }
+    return rc;
+}
+
 static int copy_metadata(struct drain *d)
 {
     uint32_t bytes;
@@ -205,7 +237,9 @@ static int copy_thread(struct drain *d, uint32_t i)
 
 int drain_copy_tables(struct drain *d)
 {
-    int rc = copy_strings(d);
+    int rc = copy_paths(d);
+    if (rc == 0)
+        rc = copy_strings(d); /* after the paths that name them */
     if (rc == 0)
         rc = copy_metadata(d);
     uint32_t count = atomic_load(&d->stream->header->thread_count);

@@ -147,6 +147,14 @@ struct rt_map {
     uint32_t path, build_id; /* string ids */
 };
 
+/* /paths: one call path: a place in code that is called from the path `parent`. */
+struct rt_path {
+    uint32_t path;            /* its number in this file, from 1 */
+    uint32_t parent;          /* 0: nothing is known of the caller */
+    uint32_t image, build_id; /* string ids; 0: no image, unknown */
+    uint64_t offset;          /* return address, from its image's base; without one, the address */
+};
+
 /* /comms: one communicator, as it became known. */
 struct rt_comm {
     uint64_t row;
@@ -249,6 +257,8 @@ struct rt_rank_tables {
     size_t comm_count;
     const struct rt_function *functions;
     size_t function_count;
+    const struct rt_path *paths; /* by number; NULL: the file is of an older regtrace */
+    size_t path_count;
     const struct rt_piece *pieces; /* NULL: the file is of an older regtrace */
     size_t piece_count;
     const struct rt_value_instruction *value_instructions; /* NULL: no values were profiled */

@@ -13,6 +13,7 @@ __thread struct recorder_thread recorder_self;
 struct recorder_page
     recorder_page; /* all zeros, so no file mapping, which the kernel could not wipe */
 struct stream recorder_stream = {.fd = -1};
+struct stream_path_table recorder_paths;
 
 static _Atomic uint32_t recording_on;
 static _Atomic uint32_t next_tid, next_helper_tid = 1000;
@@ -58,6 +59,7 @@ uint32_t recorder_own_mappings(void)
 void recorder_start(const struct stream *s)
 {
     recorder_stream = *s;
+    recorder_paths = stream_path_table(s);
     if (recorder_was_forked())
         atomic_store(&recorder_epoch, 1);
     recorder_chunks_begin();

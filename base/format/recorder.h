@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/format/stream.h"
 
-#define RECORDER_OPEN_CALLS 10 /* few, because static TLS is small: t/style/stacks.t */
-#define RECORDER_OPEN_FRAME 16 /* first bit of the frame address, which has at most 48 bits */
+#define RECORDER_OPEN_CALLS 10     /* few, because static TLS is small: t/style/stacks.t */
+#define RECORDER_OPEN_RETURN_AT 16 /* first bit of that address, which has at most 48 bits */
 
 /* Bits of recorder_thread.open_calls; mpi/ owns the bits 0x83ff. */
 #define RECORDER_CALL_OVER                                                                         \
@@ -62,8 +62,8 @@ struct recorder_thread {
     uint32_t counted;    /* RECORDER_COUNTED_*: calls take the slow path */
     uint32_t open_depth; /* open MPI calls, outermost first; at most RECORDER_OPEN_CALLS */
     uint32_t finished;   /* calls of recorder_finish_call() so far */
-    /* Low 16 bits: the number and state of the function. The upper 48 bits: the canonical frame
-     * address. */
+    /* Low 16 bits: the number and state of the function. The upper 48 bits: the address of the
+     * stack's word that holds the return address. */
     uint64_t open_calls[RECORDER_OPEN_CALLS];
     /* The latest event of the outermost call, which the call's state does not reflect yet: the
      * address of its slot, + 1 for a leave; 0 = none. Then the event's head. */
@@ -253,6 +253,8 @@ void recorder_finish_call(struct recorder_thread *t);
 
 /* The process's stream. NULL base: recording is off in this process. */
 extern struct stream recorder_stream __attribute__((visibility("hidden")));
+/* Its table of call paths. */
+extern struct stream_path_table recorder_paths __attribute__((visibility("hidden")));
 
 /* Takes over a stream: in the constructor, or in a forked child that made its own. */
 void recorder_start(const struct stream *s);

@@ -33,13 +33,17 @@ static int layout(struct stream_header *h, const struct stream_geometry *g)
     h->thread_capacity = (uint32_t)or_default(g->thread_capacity, 4096);
     h->string_capacity = (uint32_t)or_default(g->string_capacity, 4096);
     h->string_bytes = (uint32_t)or_default(g->string_bytes, 256u << 10);
+    h->path_capacity = (uint32_t)or_default(g->path_capacity, 8192);
     h->meta_bytes = (uint32_t)or_default(g->meta_bytes, 64u << 10);
-    if (h->chunk_count < 2 || (h->string_capacity & (h->string_capacity - 1)) != 0)
+    if (h->chunk_count < 2 || (h->string_capacity & (h->string_capacity - 1)) != 0 ||
+        (h->path_capacity & (h->path_capacity - 1)) != 0)
         return -EINVAL;
     uint64_t at = align_up(sizeof *h, 128);
     h->header_bytes = (uint32_t)at;
     h->threads_offset = at;
     at += (uint64_t)h->thread_capacity * sizeof(struct stream_thread);
+    h->paths_offset = at;
+    at += (uint64_t)h->path_capacity * sizeof(struct stream_path);
     h->strings_offset = at;
     at += (uint64_t)h->string_capacity * sizeof(struct stream_string);
     h->string_bytes_offset = at;
@@ -145,6 +149,7 @@ int stream_create(struct stream *s, const char *path, const struct stream_geomet
     memcpy(s->header, &plan, sizeof plan);
     for (uint32_t i = 0; i < plan.chunk_count; i++)
         stream_chunk(s, i)->generation = 1;
+    stream_paths(s)[0].state = PATH_OVER;
     (void)stream_string_id(
         s, "(string table full)"); /* the first string takes id 1: stream_string_id() */
     return 0;
@@ -161,7 +166,9 @@ static bool layout_is_sound(const struct stream_header *h, uint64_t file_bytes)
            h->chunk_bytes % 4096 == 0 && h->chunk_count >= 2 && h->chunk_count <= h->chunk_room &&
            h->chunks_offset % 4096 == 0 && h->threads_offset % 8 == 0 &&
            h->strings_offset % 4 == 0 && h->string_capacity != 0 &&
-           (h->string_capacity & (h->string_capacity - 1)) == 0 &&
+           (h->string_capacity & (h->string_capacity - 1)) == 0 && h->paths_offset % 8 == 0 &&
+           h->path_capacity != 0 && (h->path_capacity & (h->path_capacity - 1)) == 0 &&
+           fits(h->paths_offset, h->path_capacity, sizeof(struct stream_path), h->total_bytes) &&
            fits(h->chunks_offset, h->chunk_room, h->chunk_bytes, h->total_bytes) &&
            fits(h->threads_offset, h->thread_capacity, sizeof(struct stream_thread),
                 h->total_bytes) &&

@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 #define STREAM_MAGIC "RTSTRM1"
-#define STREAM_VERSION 3u
+#define STREAM_VERSION 4u
 /* Chunks that the writer may add. It reserves their memory when it adds them. */
 #define STREAM_MORE_CHUNKS 1024u
 #define STREAM_NONE UINT32_MAX
@@ -114,6 +114,18 @@ struct stream_string {
     uint32_t offset, length; /* in the string bytes; a NUL follows there */
 };
 
+/* A call path: a place in code that is called from another path. Its number is its index in the
+ * table; number 0 is the empty path. The table is a hash table by `parent` and `address`. */
+enum stream_path_state { PATH_FREE, PATH_IS_WRITTEN, PATH_READY, PATH_OVER };
+struct stream_path {
+    _Atomic uint32_t state; /* enum stream_path_state; readable when ready, or over: not found */
+    uint32_t parent;
+    uint64_t address;         /* in the process: a return address, or an instruction that runs */
+    uint32_t image, build_id; /* string ids of the image's path and build id; 0: none, unknown */
+    uint64_t offset;          /* from the image's load base; without an image, the address */
+};
+_Static_assert(sizeof(struct stream_path) == 32, "two in a cache line");
+
 /* A request from outside (regtrace ctl). The writer fills `kind` and `tid`, adds one to
  * requests_made and interrupts the process. The process takes requests in order and adds one to
  * requests_served. When it has done what was asked, it stores `result`, which names the request, so
@@ -175,6 +187,10 @@ struct stream_header {
     uint32_t string_bytes;
     uint64_t strings_offset, string_bytes_offset;
     _Atomic uint32_t strings_used, string_bytes_used;
+    uint32_t path_capacity; /* entries, a power of two */
+    uint64_t paths_offset;
+    _Atomic uint32_t paths_used;
+    _Atomic uint32_t paths_lost; /* how often a path did not fit: number 0 replaces it */
     _Atomic uint32_t
         strings_lost; /* strings that did not fit: id 1 "(string table full)" replaces them */
     uint32_t meta_bytes;
@@ -251,6 +267,7 @@ struct stream_geometry {
     uint32_t thread_capacity; /* (4096) */
     uint32_t string_capacity; /* (4096) */
     uint32_t string_bytes;    /* (256 KiB) */
+    uint32_t path_capacity;   /* (8192) */
     uint32_t meta_bytes;      /* (64 KiB) */
     /* (false) The file has no name at first, if the file system can do that: see
      * stream_create(). */
@@ -291,6 +308,54 @@ uint32_t stream_string_id(const struct stream *s, const char *text);
 /* Returns the text of an id, or NULL if it is not (yet) in the table. The text is in the
  * mapping. */
 const char *stream_string_text(const struct stream *s, uint32_t id);
+
+/* --- call paths: stream_paths.c --------------------------------------------------------------- */
+
+static inline struct stream_path *stream_paths(const struct stream *s)
+{
+    return (struct stream_path *)(void *)(s->base + s->header->paths_offset);
+}
+#define STREAM_PATH_TRIES 16u
+static inline uint32_t stream_path_hash(uint32_t parent, uint64_t address)
+{
+    uint64_t h = (address + ((uint64_t)parent << 32 | parent)) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(h >> 32) ^ (uint32_t)(h >> 48); /* the upper bits depend on all of the key */
+}
+
+/* The table of a stream, at hand for look-ups. */
+struct stream_path_table {
+    const struct stream_path *paths;
+    uint32_t mask;
+};
+static inline struct stream_path_table stream_path_table(const struct stream *s)
+{
+    return (struct stream_path_table){stream_paths(s), s->header->path_capacity - 1};
+}
+
+/* Returns the number of a path; 0 if it is not in the table. */
+static inline uint32_t stream_path_find(const struct stream_path_table *t, uint32_t parent,
+                                        uint64_t address)
+{
+    uint32_t at = stream_path_hash(parent, address);
+    for (uint32_t i = 0; i < STREAM_PATH_TRIES; i++) {
+        uint32_t n = (at + i) & t->mask;
+        const struct stream_path *p = &t->paths[n];
+        uint32_t state = atomic_load_explicit(&p->state, memory_order_acquire);
+        if (RT_LIKELY(state == PATH_READY && p->address == address && p->parent == parent))
+            return n;
+        if (state == PATH_FREE)
+            return 0;
+    }
+    return 0;
+}
+
+/* Enters a path that is not in the table. Fill in all of `path` but its state. Returns its number;
+ * 0 if the table is full (paths_lost counts that). Async-signal-safe and lock-free. A path may get
+ * two numbers if threads enter it at once. */
+uint32_t stream_path_enter(const struct stream *s, const struct stream_path *path);
+
+/* Other code may lie at these addresses now: paths there are not found any more. */
+void stream_paths_forget(const struct stream *s, uint64_t from, uint64_t to);
 
 /* Appends one "key=value" line to the metadata. Returns 0, or -ENOSPC if it is full. Not
  * async-signal-safe; one caller at a time. */

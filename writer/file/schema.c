@@ -132,6 +132,12 @@ static const struct schema_field piece_fields[] = {
     FIELD(rt_piece, last_clock, KIND_U64), FIELD(rt_piece, check, KIND_U32),
 };
 
+static const struct schema_field path_fields[] = {
+    FIELD(rt_path, path, KIND_U32),   FIELD(rt_path, parent, KIND_U32),
+    FIELD(rt_path, image, KIND_U32),  FIELD(rt_path, build_id, KIND_U32),
+    FIELD(rt_path, offset, KIND_U64),
+};
+
 static const struct schema_field value_instruction_fields[] = {
     FIELD(rt_value_instruction, number, KIND_U32),
     FIELD(rt_value_instruction, image, KIND_U32),
@@ -180,6 +186,7 @@ const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
     [SCHEMA_FUNCTIONS] = {TABLE("functions", rt_function, 64, function_fields), SIZE_MAX},
     [SCHEMA_METADATA] = {"metadata", 1, 4096, NULL, 0, SIZE_MAX},
     [SCHEMA_PIECES] = {TABLE("pieces", rt_piece, 64, piece_fields), SIZE_MAX},
+    [SCHEMA_PATHS] = {TABLE("paths", rt_path, 64, path_fields), SIZE_MAX},
     [SCHEMA_VALUE_INSTRUCTIONS] = {TABLE("value_instructions", rt_value_instruction, 256,
                                          value_instruction_fields),
                                    SIZE_MAX},

@@ -46,6 +46,7 @@ enum schema_table {
     SCHEMA_FUNCTIONS,
     SCHEMA_METADATA,
     SCHEMA_PIECES,
+    SCHEMA_PATHS,
     /* Only in files of runs that profile values: */
     SCHEMA_VALUE_INSTRUCTIONS,
     SCHEMA_VALUE_HOT,

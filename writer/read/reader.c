@@ -180,6 +180,7 @@ static void fill_tables(struct rt_rank *r)
     GIVE(comms, comm_count, SCHEMA_COMMS);
     GIVE(functions, function_count, SCHEMA_FUNCTIONS);
     GIVE(pieces, piece_count, SCHEMA_PIECES);
+    GIVE(paths, path_count, SCHEMA_PATHS);
     GIVE(value_instructions, value_instruction_count, SCHEMA_VALUE_INSTRUCTIONS);
     GIVE(value_hot, value_hot_count, SCHEMA_VALUE_HOT);
     GIVE(value_threads, value_thread_count, SCHEMA_VALUE_THREADS);
@@ -187,6 +188,8 @@ static void fill_tables(struct rt_rank *r)
     if (r->counts[SCHEMA_FUNCTIONS] > 0)
         qsort(r->rows[SCHEMA_FUNCTIONS], r->counts[SCHEMA_FUNCTIONS], sizeof(struct rt_function),
               by_id);
+    if (r->counts[SCHEMA_PATHS] > 0)
+        qsort(r->rows[SCHEMA_PATHS], r->counts[SCHEMA_PATHS], sizeof(struct rt_path), by_id);
     struct rt_function *functions = r->rows[SCHEMA_FUNCTIONS];
     for (uint64_t i = 0; i < r->counts[SCHEMA_FUNCTIONS]; i++) {
         functions[i].name[sizeof functions[i].name - 1] =

@@ -97,6 +97,14 @@ static int copy_strings(struct patient *p)
     return 0;
 }
 
+static int copy_paths(struct patient *p, const struct rt_rank_tables *t)
+{
+    for (size_t i = 0; i < t->path_count && p->has_stream; i++)
+        drain_has_path(&p->drain, t->paths[i].path);
+    return t->path_count > 0 ? table_append(&p->file.tables[SCHEMA_PATHS], t->paths, t->path_count)
+                             : 0;
+}
+
 static int copy_windows(struct patient *p, const struct rt_rank_tables *t)
 {
     for (size_t i = 0; i < p->rows.windows; i++) {
@@ -115,6 +123,8 @@ static int copy_tables(struct patient *p)
     const struct rt_rank_tables *t = rt_rank_tables(p->old);
     struct table *to = p->file.tables;
     int rc = copy_strings(p);
+    if (rc == 0)
+        rc = copy_paths(p, t);
     if (rc == 0 && p->rows.fired > 0)
         rc = table_append(&to[SCHEMA_FIRED], t->fired, p->rows.fired);
     for (uint64_t i = 0; i < p->rows.fired && rc == 0; i++)

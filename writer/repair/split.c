@@ -302,6 +302,8 @@ static int copy_known(struct split *s)
         row.row = 0;
         rc = table_append(&to[SCHEMA_COMMS], &row, 1);
     }
+    if (rc == 0 && t->path_count > 0)
+        rc = table_append(&to[SCHEMA_PATHS], t->paths, t->path_count);
     for (size_t i = 0; i < t->function_count && rc == 0; i++)
         if (EVENT_IS_MPI_ENTER(t->functions[i].code) || EVENT_IS_MPI_LEAVE(t->functions[i].code))
             rc = rankfile_add_mpi_function(&s->file, EVENT_MPI_FUNCTION(t->functions[i].code));

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Call paths of a stream: a lock-free table that signal handlers may add to. */
+#include "base/format/stream.h"
+
+uint32_t stream_path_enter(const struct stream *s, const struct stream_path *path)
+{
+    struct stream_header *h = s->header;
+    struct stream_path *paths = stream_paths(s);
+    uint32_t mask = h->path_capacity - 1, at = stream_path_hash(path->parent, path->address);
+    for (uint32_t i = 0; i < STREAM_PATH_TRIES; i++) {
+        uint32_t n = (at + i) & mask;
+        struct stream_path *p = &paths[n];
+        uint32_t state = PATH_FREE;
+        if (!atomic_compare_exchange_strong(&p->state, &state, PATH_IS_WRITTEN))
+            continue;
+        p->parent = path->parent;
+        p->address = path->address;
+        p->image = path->image;
+        p->build_id = path->build_id;
+        p->offset = path->offset;
+        atomic_store_explicit(&p->state, PATH_READY, memory_order_release);
+        atomic_fetch_add_explicit(&h->paths_used, 1, memory_order_release);
+        return n;
+    }
+    atomic_fetch_add_explicit(&h->paths_lost, 1, memory_order_relaxed);
+    return 0;
+}
+
+void stream_paths_forget(const struct stream *s, uint64_t from, uint64_t to)
+{
+    struct stream_path *paths = stream_paths(s);
+    for (uint32_t n = 1; n < s->header->path_capacity; n++) {
+        uint32_t state = PATH_READY;
+        if (atomic_load_explicit(&paths[n].state, memory_order_acquire) == PATH_READY &&
+            paths[n].address - from < to - from)
+            (void)atomic_compare_exchange_strong(&paths[n].state, &state, PATH_OVER);
+    }
+}
