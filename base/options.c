@@ -190,6 +190,11 @@ static int check_number(const struct option_row *row, const char *value, uint64_
                      row->option, value, OPTION_SAMPLE_DEPTH_MAX);
         return -EINVAL;
     }
+    if (rc == 0 && is_field(row, "callpath") && *number > OPTION_CALLPATH_MAX) {
+        rt_error_set(e, "%s (option -%s) is \"%s\": 0 to %u callers are legal", row->variable,
+                     row->option, value, OPTION_CALLPATH_MAX);
+        return -EINVAL;
+    }
     if (rc == 0 && is_field(row, "values_follow") &&
         (*number == 0 || *number > VALUES_FOLLOW_MOST)) {
         rt_error_set(e, "%s (option -%s) is \"%s\": 1 to %u instructions are legal", row->variable,

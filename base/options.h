@@ -40,6 +40,9 @@ const char *option_pattern(const char *text, char *regex, char *image, int *rc);
 /* Greatest -sample-depth. */
 #define OPTION_SAMPLE_DEPTH_MAX 64u
 
+/* Greatest -callpath. */
+#define OPTION_CALLPATH_MAX 64u
+
 struct option_row {
     const char *field;    /* name in C */
     const char *option;   /* for `regtrace run`, without dashes; - and _ are equal */

@@ -13,13 +13,19 @@
 
 struct mpi_hooks mpi_hooks;
 uint32_t mpi_recorded = 1;
+uint32_t mpi_path_depth;
 _Atomic uint32_t mpi_asleep;
 _Atomic uint64_t mpi_completions_skipped;
 void *mpi_real[MPI_REAL_ROWS][MPI_FUNCTIONS];
 
-/* Objects that hold Fortran's entry points. A C call from there, inside the Fortran call of the
- * same name, is the second half of that call. */
-static uintptr_t fortran_low[2], fortran_high[2];
+/* Images that hold real functions. `high` is stored last. */
+struct library_images {
+    uintptr_t low[4], high[4];
+};
+static struct library_images libraries;
+/* Those with Fortran's entry points. A C call from there, inside the Fortran call of the same name,
+ * is the second half of that call. */
+static struct library_images fortran_libraries;
 /* Our own object. If a stub ends in a jump to the C function, the caller is our Fortran wrapper. */
 static uintptr_t own_low, own_high;
 
@@ -36,22 +42,27 @@ static int absent_answer(void)
     return 0;
 }
 
-RT_COLD static void note_fortran(const void *real)
+static bool have(const struct library_images *l, uintptr_t address)
 {
+    for (int i = 0; i < 4; i++)
+        if (address < __atomic_load_n(&l->high[i], __ATOMIC_ACQUIRE) && address >= l->low[i])
+            return true;
+    return false;
+}
+
+RT_COLD static void note_image(struct library_images *l, const void *real)
+{
+    uintptr_t low, high;
     if (own_high == 0)
         (void)mpi_object_range(mpi_real, &own_low, &own_high);
-    for (int i = 0; i < 2; i++) {
-        if ((uintptr_t)real >= fortran_low[i] && (uintptr_t)real < fortran_high[i])
-            return;
-        if (fortran_high[i] == 0) {
-            uintptr_t low, high;
-            if (mpi_object_range(real, &low, &high)) {
-                fortran_low[i] = low;
-                __atomic_store_n(&fortran_high[i], high, __ATOMIC_RELEASE);
-            }
+    if (have(l, (uintptr_t)real) || !mpi_object_range(real, &low, &high))
+        return;
+    for (int i = 0; i < 4; i++)
+        if (l->high[i] == 0) {
+            l->low[i] = low;
+            __atomic_store_n(&l->high[i], high, __ATOMIC_RELEASE);
             return;
         }
-    }
 }
 
 RT_COLD void *mpi_resolve(unsigned row, unsigned function, const char *name)
@@ -71,8 +82,8 @@ RT_COLD void *mpi_resolve(unsigned row, unsigned function, const char *name)
     if (real == NULL)
         real = (void *)(uintptr_t)(strncmp(name, "MPIX_Query_", 11) == 0 ? absent_answer
                                                                          : absent_function);
-    else if (row != 0)
-        note_fortran(real);
+    else
+        note_image(row != 0 ? &fortran_libraries : &libraries, real);
     __atomic_store_n(&mpi_real[row][function], real, __ATOMIC_RELEASE);
     errno = keep;
     return real;
@@ -87,12 +98,17 @@ RT_COLD static void say_deep(const struct recorder_thread *t)
                               "recorded");
 }
 
-RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
-                               uintptr_t frame)
+bool mpi_is_library(uintptr_t address)
+{
+    return (address >= own_low && address < own_high) || have(&libraries, address) ||
+           have(&fortran_libraries, address);
+}
+
+RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, struct mpi_origin from)
 {
     if (t->in_toolkit != 0)
         return true;
-    mpi_open_calls_settle(t, frame);
+    mpi_open_calls_settle(t, from.frame);
     uint32_t depth = t->open_depth;
     if (depth >= RECORDER_OPEN_CALLS)
         say_deep(t);
@@ -101,13 +117,8 @@ RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, con
     uint64_t outer = t->open_calls[depth - 1];
     if ((outer & MPI_OPEN_FORTRAN) == 0 || (outer & MPI_OPEN_FUNCTION) != function)
         return false;
-    uintptr_t from = (uintptr_t)caller;
-    if (from >= own_low && from < own_high)
-        return true;
-    for (int i = 0; i < 2; i++)
-        if (from >= fortran_low[i] && from < fortran_high[i])
-            return true;
-    return false;
+    uintptr_t caller = *(const uintptr_t *)from.return_at;
+    return (caller >= own_low && caller < own_high) || have(&fortran_libraries, caller);
 }
 
 /* --- strings ---------------------------------------------------------------------------------- */

@@ -47,11 +47,11 @@ def c_wrapper(f):
     real_of = f"real_{f.name} *real = (real_{f.name} *)mpi_real"
     find = f'{real_of}_function(0, {number}, "{f.c_name}");'
 
-    def call(depth, frame, real, recorded):
+    def call(depth, return_at, real, recorded):
         if body.matters:
             real = f"RT_UNLIKELY({body.matters}) ? followed_{f.name}(real, {follower_words(f, body)}{rest}) : {real}"
         return indent([f"const uint32_t depth = {depth};",
-                       f"if (mpi_open_at(t, depth, {number}, {frame}))",
+                       f"if (mpi_open_at(t, depth, {number}, {return_at}))",
                        f"    return {recorded};"] +
                       before_free + [f"int result = {real};"] + outside(after_free) +
                       [f"mpi_close(t, depth, {number});", "return result;"]) + "}\n\n"
@@ -63,9 +63,9 @@ def c_wrapper(f):
         origin, origin_here = origin + ", ", origin_here + ", "
     out += f"MPI_INLINE int other_{f.name}(struct mpi_origin from, {with_counted})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;", find,
-                   f"if (mpi_passes_nested(t, {number}, from.caller, from.frame))",
+                   f"if (mpi_passes_nested(t, {number}, from))",
                    f"    return MPI_REAL(counted, real({rest}));"])
-    out += call("t->open_depth", "from.frame", f"MPI_REAL(counted, real({rest}))",
+    out += call("t->open_depth", "from.return_at", f"MPI_REAL(counted, real({rest}))",
                 f"counted ? record_{f.name}({everything}true) : recorded_{f.name}({rest})")
     out += f"RT_COLD static int nested_{f.name}({origin}{parameters(n) if n else ''})\n{{\n"
     out += f"    return other_{f.name}(from, {everything}false);\n}}\n\n"
@@ -76,7 +76,7 @@ def c_wrapper(f):
     out += f"({parameters(n)})\n{{\n" + indent(["struct recorder_thread *t = &recorder_self;"])
     out += indent(["if (MPI_IS_NESTED(t))", f"    return t->counted != 0 ? counted_{f.name}({origin_here}{rest})",
                    f"                           : nested_{f.name}({origin_here}{rest});", find])
-    out += call("0", "MPI_FRAME()", f"real({rest})", f"recorded_{f.name}({rest})")
+    out += call("0", "MPI_RETURN_AT()", f"real({rest})", f"recorded_{f.name}({rest})")
     if asleep:
         out += f"MPI_ENTRY int {f.c_name}({parameters(n)})\n{{\n{asleep}    return awake_{f.name}({rest});\n}}\n\n"
     # By a name that no other library's MPI_X can stand before: mpi/own_cost.c calls it.
@@ -135,7 +135,7 @@ def fortran_wrapper(f):
                    "    return;",
                    "}",
                    "uint32_t depth = t->open_depth;",
-                   f"if (!mpi_open_at(t, depth, {entry}, from.frame)) {{"])
+                   f"if (!mpi_open_at(t, depth, {entry}, from.return_at)) {{"])
     out += indent(before_free, " " * 8)
     if body.matters:
         out += indent([f"if (RT_UNLIKELY({body.matters})) {{"] +

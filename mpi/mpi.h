@@ -55,12 +55,22 @@ struct mpi_hooks {
      * outermost call, and before its leave. */
     void (*call_begin)(struct recorder_thread *t);
     void (*call_end)(struct recorder_thread *t);
+    /* Enters a call path: code at `address` that was called from the path `parent` (0: unknown).
+     * Returns its number, 0 if that is impossible. Also called in signal handlers. */
+    uint32_t (*path_enter)(uint32_t parent, uintptr_t address);
+    /* Returns the call path of the code whose return address lies at that address of the calling
+     * thread's stack, with at most `most` callers. */
+    uint32_t (*path_of_stack)(uintptr_t return_at, unsigned most);
 };
 extern struct mpi_hooks mpi_hooks RT_HIDDEN;
 
 /* 0: windows do not record calls (REGTRACE_MPI=0); hooks still run. Default 1. Set before
  * main. */
 extern uint32_t mpi_recorded RT_HIDDEN;
+
+/* How many callers the call path of a recorded call has (REGTRACE_CALLPATH): 0 none, 1 its call
+ * site. Default 0. Set before main. */
+extern uint32_t mpi_path_depth RT_HIDDEN;
 
 /* 1: nothing can be recorded, counted or closed, so calls go straight to the library. Exceptions
  * are calls that make or end communicators, end requests or make persistent ones. Calls that go

@@ -5,7 +5,8 @@
 #include "mpi/number_keys.h"
 #include "mpi/wrapper.h"
 
-#define KEYS 16384u /* a power of two; only used entries take memory */
+#define KEY_BITS 14
+#define KEYS (1u << KEY_BITS) /* only used entries take memory */
 #define KEY_TRIES 16u
 #define CLAIMED UINT32_MAX
 #define RECEIVES (1u << 31)
@@ -50,7 +51,7 @@ static mpi_number no_room(void)
 }
 
 /* Adds 1; returns the count before. */
-static uint64_t count_one(_Atomic uint64_t *count)
+__attribute__((always_inline)) static inline uint64_t count_one(_Atomic uint64_t *count)
 {
     if (are_concurrent())
         return atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
@@ -109,7 +110,9 @@ static uint32_t place_of(uint32_t comm, int32_t peer, int32_t tag)
 {
     uint64_t h = (uint64_t)comm << 32 | (uint32_t)tag;
     h *= UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(h >> 49) + (uint32_t)peer;
+    /* RECEIVES, the first bit of `comm`, changes the first bit alone: sends and receives do not
+     * share places. */
+    return (uint32_t)(h >> (64 - KEY_BITS)) + (uint32_t)peer;
 }
 
 static bool is_over(uint32_t comm)
@@ -152,11 +155,11 @@ RT_COLD static struct number_key *make_key(uint32_t comm, int32_t peer, int32_t 
     return NULL;
 }
 
-static struct number_key *key_of(uint32_t comm, int32_t peer, int32_t tag)
+static struct number_key *key_further(uint32_t comm, int32_t peer, int32_t tag)
 {
     uint64_t peer_tag = mpi_peer_tag((uint32_t)peer, (uint32_t)tag);
     uint32_t at = place_of(comm, peer, tag);
-    for (uint32_t i = 0; i < KEY_TRIES; i++) {
+    for (uint32_t i = 1; i < KEY_TRIES; i++) {
         struct number_key *k = &keys[((at + i) & (KEYS - 1)) + 1];
         uint32_t of = atomic_load_explicit(&k->comm, memory_order_acquire);
         if (RT_LIKELY(of == comm &&
@@ -166,6 +169,17 @@ static struct number_key *key_of(uint32_t comm, int32_t peer, int32_t tag)
             break;
     }
     return make_key(comm, peer, tag);
+}
+
+__attribute__((always_inline)) static inline struct number_key *key_of(uint32_t comm, int32_t peer,
+                                                                       int32_t tag)
+{
+    uint64_t peer_tag = mpi_peer_tag((uint32_t)peer, (uint32_t)tag);
+    struct number_key *k = &keys[(place_of(comm, peer, tag) & (KEYS - 1)) + 1];
+    if (RT_LIKELY(atomic_load_explicit(&k->comm, memory_order_acquire) == comm &&
+                  atomic_load_explicit(&k->peer_tag, memory_order_relaxed) == peer_tag))
+        return k;
+    return key_further(comm, peer, tag);
 }
 
 static mpi_number take(struct number_key *k)
@@ -386,10 +400,15 @@ static bool is_known(struct recorder_thread *t, _Atomic uint64_t *told, uint64_t
 {
     uint64_t reader = reader_of(t), expected = reader | (uint32_t)number;
     uint64_t next = reader | (uint32_t)(number + (number != EVENT_NO_NUMBER));
-    if (!always && atomic_compare_exchange_strong(told, &expected, next))
-        return true;
-    atomic_store(told, next);
-    return false;
+    if (are_concurrent()) {
+        if (!always && atomic_compare_exchange_strong(told, &expected, next))
+            return true;
+        atomic_store(told, next);
+        return false;
+    }
+    bool known = !always && atomic_load_explicit(told, memory_order_relaxed) == expected;
+    atomic_store_explicit(told, next, memory_order_relaxed);
+    return known;
 }
 
 static void tell(struct recorder_thread *t, uint32_t code, mpi_number n, bool always)
@@ -420,10 +439,9 @@ void mpi_tell_receive(struct recorder_thread *t, mpi_number n, bool always)
         tell(t, EV_MPI_RECEIVE_NUMBER, n, always);
 }
 
-void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
+/* The same in windows, for counted threads and for new communicators. */
+static __attribute__((noinline)) void number_collective(struct recorder_thread *t, uint64_t comm)
 {
-    if (RT_UNLIKELY(mpi_numbering == 0))
-        return;
     const unsigned own = own_begin(t);
     struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
     if (e != NULL) {
@@ -433,6 +451,19 @@ void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
             (void)recorder_emit(t, EV_MPI_COLLECTIVE_NUMBER, number, id);
     }
     MPI_OWN_END(own);
+}
+
+void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
+{
+    if (RT_UNLIKELY(mpi_numbering == 0))
+        return;
+    struct comm_entry *e = &mpi_comms[comm_place(comm)];
+    if (RT_LIKELY(t->recording == 0 && t->counted == 0 &&
+                  atomic_load_explicit(&e->key, memory_order_relaxed) == comm + 1 &&
+                  comm != mpi_abi.comm_null))
+        (void)count_one(&e->collectives);
+    else
+        number_collective(t, comm);
 }
 
 void mpi_collective_failed(uint64_t comm, int result)

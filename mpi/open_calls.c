@@ -15,6 +15,8 @@
  *
  * Cut edges move the cursor, so an interrupted swap fails and tries again. */
 #include "mpi/open_calls.h"
+
+#include "mpi/call_sites.h"
 #include "mpi/wrapper.h"
 
 #include "base/sys.h"
@@ -90,8 +92,28 @@ void mpi_put_enter(struct recorder_thread *t, uint32_t code_flags, uint64_t a, u
     put_blocked(t, code_flags, a, b, true);
 }
 
+/* The flag of a leave that has this path. */
+static uint32_t path_flag(uint64_t path)
+{
+    return path != 0 ? (uint32_t)EVENT_FLAG_PATH << 24 : 0u;
+}
+
+/* For a leave whose b has something else. */
+RT_COLD static void put_path(struct recorder_thread *t)
+{
+    uint32_t depth = t->open_depth;
+    if (t->recording != 0 && depth != 0)
+        (void)recorder_emit(t, EV_MPI_CALL_PATH, mpi_path_of(t, depth - 1), 0);
+}
+
 void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, uint64_t b)
 {
+    if (RT_UNLIKELY(b != 0)) {
+        put_path(t);
+    } else if (RT_LIKELY(t->open_depth != 0)) {
+        b = mpi_path_of(t, t->open_depth - 1);
+        code_flags |= path_flag(b);
+    }
     uint32_t finished = t->finished;
     struct event_slot *slot = next_slot(t); /* later reads come after both */
     while (RT_LIKELY(t->pending != 0 && slot != t->end && clock_is_counter())) {
@@ -108,14 +130,15 @@ void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, u
 
 /* --- cut edges -------------------------------------------------------------------------------- */
 
-static void put_cut(struct recorder_thread *t, uint32_t i, bool enter)
+static void put_cut(struct recorder_thread *t, uint32_t i, bool enter, uint32_t path)
 {
     uint64_t state = t->open_calls[i];
     uint32_t function = state & MPI_OPEN_FUNCTION;
     uint32_t flags = EVENT_FLAG_CUT | (i > 0 ? EVENT_FLAG_NESTED : 0u) |
                      ((state & MPI_OPEN_FORTRAN) != 0 ? EVENT_FLAG_FORTRAN : 0u);
     uint32_t code = enter ? EVENT_MPI_ENTER(function) : EVENT_MPI_LEAVE(function);
-    (void)recorder_emit(t, code | flags << 24, enter ? mpi_peer_tag(MPI_NOBODY, MPI_NOBODY) : 0, 0);
+    (void)recorder_emit(t, code | flags << 24 | path_flag(path),
+                        enter ? mpi_peer_tag(MPI_NOBODY, MPI_NOBODY) : 0, path);
     t->open_calls[i] = state ^ RECORDER_CALL_ENTERED;
 }
 
@@ -125,7 +148,7 @@ void mpi_cut_enters(struct recorder_thread *t)
     uint32_t n = mpi_recorded ? t->open_depth : 0;
     for (uint32_t i = 0; i < n; i++)
         if ((t->open_calls[i] & (RECORDER_CALL_ENTERED | RECORDER_CALL_OVER)) == 0)
-            put_cut(t, i, true);
+            put_cut(t, i, true, 0);
 }
 
 void mpi_cut_leaves(struct recorder_thread *t)
@@ -133,7 +156,7 @@ void mpi_cut_leaves(struct recorder_thread *t)
     recorder_finish_call(t);
     for (uint32_t i = t->open_depth; i-- > 0;)
         if ((t->open_calls[i] & RECORDER_CALL_ENTERED) != 0)
-            put_cut(t, i, false);
+            put_cut(t, i, false, mpi_path_of_cut(t, i));
 }
 
 /* --- calls that were left without a return ---------------------------------------------------- */
@@ -143,7 +166,7 @@ static void drop_innermost(struct recorder_thread *t)
 {
     uint32_t i = t->open_depth - 1, function = t->open_calls[i] & MPI_OPEN_FUNCTION;
     if ((t->open_calls[i] & RECORDER_CALL_ENTERED) != 0)
-        put_cut(t, i, false);
+        put_cut(t, i, false, 0);
     t->open_depth = i;
     if ((function == MPI_NUMBER_Init || function == MPI_NUMBER_Init_thread ||
          function == MPI_NUMBER_Session_init) &&
@@ -151,13 +174,13 @@ static void drop_innermost(struct recorder_thread *t)
         mpi_hooks.init_failed();
 }
 
-/* Is the innermost call's frame below (or at) `stack` on the same stack? Then the frame is gone. */
+/* Is the innermost call's frame below `stack` on the same stack? Then the frame is gone. */
 static bool is_gone(const struct recorder_thread *t, uintptr_t stack)
 {
     if (t->open_depth == 0)
         return false;
-    uintptr_t frame = t->open_calls[t->open_depth - 1] >> RECORDER_OPEN_FRAME;
-    return frame <= stack && stack - frame < NEAR;
+    uintptr_t return_at = t->open_calls[t->open_depth - 1] >> RECORDER_OPEN_RETURN_AT;
+    return return_at < stack && stack - return_at < NEAR;
 }
 
 void mpi_jumped(struct recorder_thread *t, uintptr_t stack)
@@ -195,7 +218,8 @@ RT_COLD void mpi_close_slow(struct recorder_thread *t, uint32_t depth, uint32_t 
     while (t->open_depth > depth + 1)
         drop_innermost(t);
     if (t->open_depth == depth + 1) { /* else it was dropped by mistake: a coroutine's */
-        put_blocked(t, code_flags, 0, 0, false);
+        uint32_t path = mpi_path_of(t, depth);
+        put_blocked(t, code_flags | path_flag(path), 0, path, false);
         t->open_depth = depth;
     }
     sys_restore_signals(mask);

@@ -91,17 +91,24 @@ struct mpi_measured {
 /* The canonical frame address: the stack pointer before the call of the wrapper. */
 #define MPI_FRAME() ((uintptr_t)__builtin_dwarf_cfa())
 
-/* Origin of a call. Its frame tells calls that are still open from those that an exception or a
- * jump has left. */
-struct mpi_origin {
-    const void *caller;
-    uintptr_t frame;
-};
-#define MPI_ORIGIN()                                                                               \
-    ((struct mpi_origin){.caller = __builtin_return_address(0), .frame = MPI_FRAME()})
+/* Address of the stack's word that holds the wrapper's return address. On AArch64, the frame record
+ * holds it (AAPCS64, "The frame pointer"). */
+#if defined(__x86_64__)
+#define MPI_RETURN_AT() (MPI_FRAME() - sizeof(uintptr_t))
+#else
+#define MPI_RETURN_AT() ((uintptr_t)__builtin_frame_address(0) + sizeof(uintptr_t))
+#endif
 
-bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void *caller,
-                       uintptr_t frame);
+/* Origin of a call. The place of its return address tells calls that are still open from those that
+ * an exception or a jump has left. */
+struct mpi_origin {
+    uintptr_t return_at, frame;
+};
+#define MPI_ORIGIN() ((struct mpi_origin){.return_at = MPI_RETURN_AT(), .frame = MPI_FRAME()})
+
+bool mpi_passes_nested(struct recorder_thread *t, unsigned function, struct mpi_origin from);
+/* Is this an address in regtrace, or in the MPI library as far as it has been called? */
+bool mpi_is_library(uintptr_t address);
 
 /* Takes our own calls, nested calls and calls of counted threads off the common path. */
 #define MPI_IS_NESTED(t) RT_UNLIKELY(((t)->in_toolkit | (t)->open_depth | (t)->counted) != 0)
@@ -109,17 +116,17 @@ bool mpi_passes_nested(struct recorder_thread *t, unsigned function, const void 
 /* True for our own calls, and for the C half of a Fortran call that is open already: the wrapper
  * only calls the real function. */
 #define MPI_PASSES_FROM(t, function, from)                                                         \
-    (MPI_IS_NESTED(t) && mpi_passes_nested(t, function, (from).caller, (from).frame))
+    (MPI_IS_NESTED(t) && mpi_passes_nested(t, function, from))
 #define MPI_PASSES(t, function) MPI_PASSES_FROM(t, function, MPI_ORIGIN())
 
 /* Notes the call as open at `depth`, which is t->open_depth. Returns whether to record its enter. A
  * handler that opens a window from here on writes the cut enter itself; if it did so before, the
  * second look at t->recording sees the window. */
 __attribute__((always_inline)) static inline bool
-mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t frame)
+mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t return_at)
 {
     (void)recorder_active(t);
-    t->open_calls[depth] = (uint64_t)frame << RECORDER_OPEN_FRAME | entry;
+    t->open_calls[depth] = (uint64_t)return_at << RECORDER_OPEN_RETURN_AT | entry;
     __asm__ volatile("" ::: "memory");
     t->open_depth = depth + 1;
     __asm__ volatile("" ::: "memory");
@@ -239,12 +246,12 @@ struct mpi_plain {
     uint32_t depth;
     bool recorded;
 };
-#define mpi_open_plain(t, entry) mpi_open_plain_at(t, entry, MPI_FRAME())
+#define mpi_open_plain(t, entry) mpi_open_plain_at(t, entry, MPI_RETURN_AT())
 __attribute__((always_inline)) static inline struct mpi_plain
-mpi_open_plain_at(struct recorder_thread *t, unsigned entry, uintptr_t frame)
+mpi_open_plain_at(struct recorder_thread *t, unsigned entry, uintptr_t return_at)
 {
     struct mpi_plain call = {.depth = t->open_depth};
-    call.recorded = mpi_open_at(t, call.depth, entry, frame);
+    call.recorded = mpi_open_at(t, call.depth, entry, return_at);
     if (call.recorded) {
         mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);
         mpi_count_begin(t);

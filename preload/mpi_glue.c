@@ -7,6 +7,8 @@
 #include "preload/life.h"
 #include "preload/memory/memory.h"
 #include "preload/process.h"
+#include "preload/stack/call_paths.h"
+#include "preload/stack/call_walk.h"
 #include "preload/thread.h"
 #include "preload/window/parts.h"
 #include "preload/window/triggers.h"
@@ -138,6 +140,9 @@ void process_install_mpi_hooks(void)
     mpi_hooks.program_end = program_end;
     mpi_hooks.call_begin = counters_call_begin;
     mpi_hooks.call_end = counters_call_end;
+    mpi_hooks.path_enter = path_enter;
+    mpi_hooks.path_of_stack = call_path_from_return;
+    mpi_path_depth = (uint32_t)process.options.number[OPT_callpath];
     mpi_hooks.init_begin = init_begin;
     mpi_hooks.init_failed = init_failed;
     mpi_hooks.init_done = init_done;

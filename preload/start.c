@@ -83,6 +83,8 @@ static int make_stream(struct rt_error *e)
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         struct stream_geometry g = {
             .pool_bytes = pool / shares[i], .meta_bytes = metadata_room(), .unnamed = true};
+        if (process.options.number[OPT_callpath] > 1)
+            g.path_capacity = 65536 / shares[i];
         if (g.pool_bytes < LEAST)
             g.pool_bytes = LEAST;
         if (i > 0) {

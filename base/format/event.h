@@ -54,6 +54,7 @@ _Static_assert(sizeof(struct event_slot) == 32, "a slot is 32 bytes");
 #define EVENT_FLAG_NESTED                                                                          \
     0x10u /* made inside another recorded MPI call (a callback, a thread level) */
 #define EVENT_FLAG_FORTRAN 0x20u /* reached through a Fortran entry point */
+#define EVENT_FLAG_PATH 0x40u    /* leave of an MPI call, or sample: b has its call path */
 
 /* In EV_MPI_SEND_NUMBER and EV_MPI_RECEIVE_NUMBER: the message has no number. */
 #define EVENT_NO_NUMBER ((UINT64_C(1) << 47) - 1)

@@ -15,6 +15,7 @@
 #include "preload/libc/signals.h"
 #include "preload/life.h"
 #include "preload/process.h"
+#include "preload/stack/call_walk.h"
 #include "preload/thread.h"
 #include "preload/values/values.h"
 #include "preload/window/interrupts.h"
@@ -233,6 +234,14 @@ static uint32_t walk(const ucontext_t *uc, uintptr_t *callers, uint32_t most)
 
 static void record_place(struct recorder_thread *t, uint32_t weight, const void *context)
 {
+    uint32_t depth = (uint32_t)process.options.number[OPT_callpath];
+    uint32_t path = depth > 1 ? call_path_from_context(context, depth) : 0;
+    if (path != 0) {
+        (void)recorder_emit(t, EV_SAMPLE | (uint32_t)EVENT_FLAG_PATH << 24, signals_ip_of(context),
+                            EVENT_PUT(EV_SAMPLE, periods, weight) |
+                                EVENT_PUT(EV_SAMPLE, path, path));
+        return;
+    }
     uintptr_t callers[OPTION_SAMPLE_DEPTH_MAX + 2];
     uint32_t most = (uint32_t)process.options.number[OPT_sample_depth];
     uint32_t n = most != 0 ? walk(context, callers, most) : 0;

@@ -14,13 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define IMAGES_MAX 512
-#define IMAGE_PATH 455
+#define IMAGES_MAX 4096
+#define IMAGE_PATH 447
 
 /* Written in the constructor and after each dlopen(). Signal handlers read it, so image_count is
  * stored last. */
 static struct noted_image {
-    uintptr_t base;
+    uintptr_t base, from, to;
     char build_id[IMAGE_ID_TEXT];
     char path[IMAGE_PATH];
 } images[IMAGES_MAX];
@@ -32,9 +32,7 @@ static _Atomic uint32_t images_recorded;
 static void record_one(struct recorder_thread *t, const char *path, uintptr_t base,
                        const char *build_id)
 {
-    uint64_t more[3] = {
-        build_id[0] != '\0' ? stream_string_id(&recorder_stream, build_id) : 0,
-    };
+    uint64_t more[3] = {stream_string_id(&recorder_stream, build_id)};
     (void)recorder_emit_long(t, EV_IMAGE, stream_string_id(&recorder_stream, path), base, more, 1);
 }
 
@@ -61,7 +59,7 @@ bool images_own_code(uintptr_t *from, uintptr_t *to)
     return found;
 }
 
-bool images_are_noted(void)
+bool images_are_recorded(void)
 {
     return sampling_is_on() || process.options.number[OPT_functions] != 0;
 }
@@ -87,26 +85,44 @@ static bool copy_path(char out[IMAGE_PATH], const char *path)
     return fits;
 }
 
-void image_note(const char *path, uintptr_t base, const char *build_id)
+/* Is this image noted, and no other one that has been at its addresses since? */
+static bool is_noted(const struct noted_image *m)
 {
-    if (!images_are_noted() || path[0] == '\0')
+    uint32_t i = atomic_load(&image_count);
+    while (i > 0 && (images[i - 1].from >= m->to || images[i - 1].to <= m->from))
+        i--;
+    return i > 0 && images[i - 1].base == m->base &&
+           strcmp(images[i - 1].build_id, m->build_id) == 0 &&
+           strcmp(images[i - 1].path, m->path) == 0;
+}
+
+void image_note(const struct image_facts *m)
+{
+    if (m->path[0] == '\0')
         return;
     uint64_t mask = sys_block_signals();
     spin_take(&image_lock);
     uint32_t n = atomic_load(&image_count);
-    bool fits = n < IMAGES_MAX && copy_path(images[n].path, path);
+    struct noted_image *to = &images[n];
+    bool fits = n < IMAGES_MAX && copy_path(to->path, m->path);
     if (fits) {
-        images[n].base = base;
-        memcpy(images[n].build_id, build_id, strlen(build_id) + 1);
+        to->base = m->base;
+        to->from = m->from;
+        to->to = m->to;
+        memcpy(to->build_id, m->build_id, strlen(m->build_id) + 1);
+    }
+    if (fits && !is_noted(to)) {
         atomic_store_explicit(&image_count, n + 1, memory_order_release);
+        if (recorder_is_on()) /* another image may have been there before */
+            stream_paths_forget(&recorder_stream, m->from, m->to);
     }
     spin_give(&image_lock);
     sys_restore_signals(mask);
     if (!fits)
         log_detail(LOG_WARNING,
-                   "samples and functions in this image will have no names: it is one too many, or "
-                   "its path is too long",
-                   path);
+                   "addresses in this image will have no names: it is one too many, or its path is "
+                   "too long",
+                   m->path);
 }
 
 static bool note(const struct loaded_image *m, void *context)
@@ -114,30 +130,40 @@ static bool note(const struct loaded_image *m, void *context)
     (void)context;
     char build_id[IMAGE_ID_TEXT];
     image_build_id(m->info, build_id);
-    image_note(m->path, m->bias, build_id);
+    image_note(&(struct image_facts){m->bias, m->from, m->to, m->path, build_id});
     return false;
 }
 
 void images_note_all(void)
 {
-    if (images_are_noted())
-        (void)images_each(note, NULL);
+    (void)images_each(note, NULL);
 }
 
-void image_record(struct recorder_thread *t, const char *path, uintptr_t base, const char *build_id)
+bool image_of(uintptr_t address, struct image_facts *out)
+{
+    for (uint32_t i = atomic_load_explicit(&image_count, memory_order_acquire); i-- > 0;)
+        if (address - images[i].from < images[i].to - images[i].from) {
+            *out = (struct image_facts){images[i].base, images[i].from, images[i].to,
+                                        images[i].path, images[i].build_id};
+            return true;
+        }
+    return false;
+}
+
+void image_record(struct recorder_thread *t, const struct image_facts *m)
 {
     if (!recorder_is_on() || !recorder_active(t))
         return;
-    if (images_are_noted())
+    if (images_are_recorded())
         images_record(t);
     else
-        record_one(t, path, base, build_id);
+        record_one(t, m->path, m->base, m->build_id);
 }
 
 void images_record(struct recorder_thread *t)
 {
     uint32_t n = atomic_load_explicit(&image_count, memory_order_acquire);
-    for (;;) {
+    while (images_are_recorded()) {
         uint32_t i = atomic_load(&images_recorded);
         if (i >= n)
             return;

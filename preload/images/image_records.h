@@ -10,20 +10,27 @@
  * none. */
 bool images_own_code(uintptr_t *from, uintptr_t *to);
 
-/* Notes the images that are loaded now, if the run records addresses (of samples or functions). The
- * constructor calls it once the options are known. */
+/* Facts about an image that outlive the walk over the images. */
+struct image_facts {
+    uintptr_t base, from, to; /* from, to: all its segments */
+    const char *path, *build_id;
+};
+
+/* Notes the images that are loaded now. The constructor calls it once the options are known. */
 void images_note_all(void);
-/* Does the run record addresses? Then images are noted, and later ones must not be missed. */
-bool images_are_noted(void);
-/* Notes an image that was loaded later, if the run records addresses. Not for signal handlers. */
-void image_note(const char *path, uintptr_t base, const char *build_id);
-/* Emits EV_IMAGE for this image, if the thread records. If images are noted, this one has been
+/* Does the run record addresses of samples or functions? Then it records images. */
+bool images_are_recorded(void);
+/* Notes an image that was loaded later. Not for signal handlers. */
+void image_note(const struct image_facts *m);
+/* Returns true and facts about the image that has this address. Async-signal-safe. */
+bool image_of(uintptr_t address, struct image_facts *out);
+/* Emits EV_IMAGE for this image, if the thread records. If images are recorded, this one has been
  * noted before. Takes no lock. */
-void image_record(struct recorder_thread *t, const char *path, uintptr_t base,
-                  const char *build_id);
-/* Emits EV_IMAGE for the noted images that this process's stream does not have yet. Called when a
- * window of the thread has opened. Takes no lock. */
+void image_record(struct recorder_thread *t, const struct image_facts *m);
+/* If images are recorded, emits EV_IMAGE for the noted images that this process's stream does not
+ * have yet. Takes no lock. */
 void images_record(struct recorder_thread *t);
+/* Called when a window of the thread has opened. */
 void images_window_opened(struct recorder_thread *t, struct preload_thread *pt);
 /* In the child of fork: its stream has no images. */
 void images_forked(void);

@@ -33,7 +33,7 @@ static _Atomic unsigned long long last_adds;
 struct look {
     bool notify, found;
     unsigned long long adds;
-    uintptr_t base;
+    struct image_facts facts;
     char build_id[IMAGE_ID_TEXT];
     char path[PATH_MAX];
 };
@@ -50,9 +50,9 @@ static bool visit(const struct loaded_image *m, void *context)
     if (seen_images_have(&seen, m) || !seen_images_add(&seen, m) || !l->notify)
         return false;
     l->found = true;
-    l->base = m->bias;
     image_build_id(m->info, l->build_id);
     (void)strncpy(l->path, m->path, sizeof l->path - 1);
+    l->facts = (struct image_facts){m->bias, m->from, m->to, l->path, l->build_id};
     return true;
 }
 
@@ -70,7 +70,7 @@ static void images_look(void *notify)
         (void)images_each(visit, &l);
         if (!l.found)
             break;
-        trigger_image_loaded(l.path, l.base, l.build_id);
+        trigger_image_loaded(&l.facts);
     }
     atomic_store(&last_adds, l.adds);
 }

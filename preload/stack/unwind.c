@@ -185,15 +185,19 @@ static bool apply(struct unwind *w, const struct unwind_entry *e, const struct u
     return true;
 }
 
+bool unwind_rules_at(uintptr_t at, struct unwind_entry *e, struct unwind_rules *rules)
+{
+    const uint8_t *header = unwind_table(at);
+    const uint8_t *entry = header != NULL ? find_entry(header, at) : NULL;
+    return entry != NULL && read_entry(entry, at, e) && unwind_run(e, at, rules);
+}
+
 bool unwind_up(struct unwind *w)
 {
     struct unwind_entry e;
     struct unwind_rules rules;
     uintptr_t at = w->r[UNWIND_RETURN] - (w->interrupted ? 0 : 1);
-    const uint8_t *header = unwind_table(at);
-    const uint8_t *entry = header != NULL ? find_entry(header, at) : NULL;
-    return entry != NULL && read_entry(entry, at, &e) && unwind_run(&e, at, &rules) &&
-           apply(w, &e, &rules);
+    return unwind_rules_at(at, &e, &rules) && apply(w, &e, &rules);
 }
 
 /* --- the first frame -------------------------------------------------------------------------- */

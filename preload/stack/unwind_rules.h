@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Call frame information: rules that say where a caller's registers are. Used by walk*.c only. */
+ * Call frame information: rules that say where a caller's registers are. Used by unwind*.c and
+ * call_walk.c only. */
 #ifndef REGTRACE_PRELOAD_STACK_UNWIND_RULES_H
 #define REGTRACE_PRELOAD_STACK_UNWIND_RULES_H
 
@@ -38,6 +39,9 @@ struct unwind_entry {
     bool augmented, signal;
 };
 
+/* Finds the entry that contains this address, and computes its rules there. Returns false if there
+ * is none, or anything unknown in the tables. unwind.c */
+bool unwind_rules_at(uintptr_t at, struct unwind_entry *e, struct unwind_rules *rules);
 /* Computes the rules at this address. Returns false if there is anything unknown in the tables. */
 bool unwind_run(const struct unwind_entry *e, uintptr_t at, struct unwind_rules *out);
 /* Computes a DWARF expression. has_cfa: the CFA is on its stack at the start. Returns false if that

@@ -8,6 +8,7 @@
 #include "preload/life.h"
 #include "preload/patch/probes.h"
 #include "preload/process.h"
+#include "preload/stack/call_walk.h"
 #include "preload/thread.h"
 #include "preload/window/control_events.h"
 #include "preload/window/interrupts.h"
@@ -192,10 +193,10 @@ void trigger_probe(const uint16_t *alarms, unsigned n, uintptr_t ip, int due)
 
 bool trigger_wants_images(void)
 {
-    return images.count != 0 || code_is_patched || functions_wanted() || images_are_noted();
+    return images.count != 0 || code_is_patched || functions_wanted() || images_are_recorded();
 }
 
-static void image_is_here(const char *path, uintptr_t base, const char *build_id)
+static void image_is_here(const struct image_facts *m)
 {
     if (functions_wanted())
         functions_resolve();
@@ -203,23 +204,24 @@ static void image_is_here(const char *path, uintptr_t base, const char *build_id
     unsigned n = 0;
     for (unsigned i = 0; i < images.count; i++) {
         const char *value = ctl_config_alarm(process.config, images.alarm[i])->value;
-        if (strcmp(value, path) == 0 || strcmp(value, identity_base_name(path)) == 0)
+        if (strcmp(value, m->path) == 0 || strcmp(value, identity_base_name(m->path)) == 0)
             match[n++] = images.alarm[i];
     }
     if (n != 0)
-        hit(thread_self(), match, n, base);
-    image_record(&recorder_self, path, base, build_id);
+        hit(thread_self(), match, n, m->base);
+    image_record(&recorder_self, m);
 }
 
-void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id)
+void trigger_image_loaded(const struct image_facts *m)
 {
     if (!process.traced || recorder_self.in_toolkit)
         return;
     uint64_t began = clock_ticks();
-    image_note(path, base, build_id);
+    image_note(m);
+    call_walk_forget(m->from, m->to);
     parts_images_loaded();
     recorder_count_own_time(&recorder_self, began);
-    image_is_here(path, base, build_id);
+    image_is_here(m);
 }
 
 static bool visit_at_start(const struct loaded_image *m, void *context)
@@ -228,7 +230,7 @@ static bool visit_at_start(const struct loaded_image *m, void *context)
     char build_id[IMAGE_ID_TEXT];
     image_build_id(m->info, build_id);
     if (m->path[0] != '\0')
-        image_is_here(m->path, m->bias, build_id);
+        image_is_here(&(struct image_facts){m->bias, m->from, m->to, m->path, build_id});
     return images.count == 0; /* no alarm waits for other images */
 }
 

@@ -5,11 +5,12 @@
 #ifndef REGTRACE_PRELOAD_WINDOW_TRIGGERS_H
 #define REGTRACE_PRELOAD_WINDOW_TRIGGERS_H
 
+#include "preload/images/image_records.h"
 #include "preload/thread.h"
 
 /* ip: address where it happened; 0: unknown. */
 void trigger_signal(int signal_number, uintptr_t ip);
-void trigger_image_loaded(const char *path, uintptr_t base, const char *build_id);
+void trigger_image_loaded(const struct image_facts *m);
 void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip);
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
 /* A probe of these alarms, in index order, was hit. due: the index in `alarms` of the one whose

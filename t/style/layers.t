@@ -46,7 +46,7 @@ preload/patch/code:preload/stack preload/patch/code:preload/window preload/patch
 preload/patch/code:preload/patch/plans preload/patch/calls:preload/libc
 preload/patch/calls:preload/stack preload/patch/calls:preload/window preload/patch/calls:preload/patch/code
 preload/patch/calls:preload/patch/plans
-preload/stack:preload/count preload/stack:preload/libc preload/stack:preload/memory preload/stack:preload/values preload/stack:preload/window
+preload/stack:preload/count preload/stack:preload/images preload/stack:preload/libc preload/stack:preload/memory preload/stack:preload/values preload/stack:preload/window
 preload/values:preload/count preload/values:preload/images preload/values:preload/libc preload/values:preload/patch
 preload/values:preload/stack preload/values:preload/patch/code
 preload/window:preload/count preload/window:preload/images preload/window:preload/libc preload/window:preload/memory

@@ -128,6 +128,7 @@ FIELDS = {
     },
     "EV_MPI_LEAVE": {
         "request": ("a", 0, 64),
+        "path": ("b", 0, 32),
         "bytes": ("b", 0, 48),
         "comm": ("b", 48, 16),
     },
@@ -153,6 +154,9 @@ FIELDS = {
     },
     "EV_MPI_CANCELLED": {
         "request": ("a", 0, 64),
+    },
+    "EV_MPI_CALL_PATH": {
+        "path": ("a", 0, 32),
     },
     "EV_MPI_SEND_NUMBER": {
         "peer": ("a", 0, 32),
@@ -248,6 +252,7 @@ FIELDS = {
         "ip": ("a", 0, 64),
         "periods": ("b", 0, 32),
         "callers": ("b", 32, 32),
+        "path": ("b", 32, 32),
     },
     "EV_SAMPLE_CALLERS": {
         "caller": ("a", 0, 64),

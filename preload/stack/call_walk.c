@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Nearly all functions find their caller's frame at a fixed distance from the stack pointer or the
+ * frame pointer. Their rules fit 16 bytes. Frames with other rules (signal frames, odd code) are
+ * left to unwind.c, which also tracks the other registers. */
+#include "preload/stack/call_walk.h"
+
+#include "base/format/recorder.h"
+#include "preload/memory/memory_copies.h"
+#include "preload/process.h"
+#include "preload/stack/call_paths.h"
+
+#if defined(__x86_64__)
+
+#include "preload/stack/own_stack.h"
+#include "preload/stack/unwind.h"
+#include "preload/stack/unwind_rules.h"
+
+#include "base/sys.h"
+
+#include <string.h>
+#include <ucontext.h>
+
+#define RULES 8192u /* a power of two */
+#define RULE_TRIES 8u
+#define CLAIMED ((uintptr_t)1)
+#define STALE ((uintptr_t)2)
+#define PATH_MOST OPTION_CALLPATH_MAX
+
+/* How a place finds its caller's frame, whose address (CFA) is that of the word above the return
+ * address. */
+enum walk_kind {
+    WALK_UNKNOWN,
+    WALK_BY_STACK,     /* CFA = stack pointer + cfa */
+    WALK_BY_FRAME,     /* CFA = frame pointer + cfa */
+    WALK_BY_FRAME_MEM, /* CFA = the word at frame pointer + cfa: functions that align their stack */
+    WALK_OTHERWISE,    /* by unwind.c */
+    WALK_END           /* the outermost function */
+};
+struct walk_rule {
+    _Atomic uintptr_t at; /* an address within the instruction; 0: free, CLAIMED, STALE */
+    int32_t cfa;
+    int16_t frame; /* the caller's frame pointer is at CFA + frame, or unchanged: 0 */
+    bool frame_at; /* true: it is at frame pointer + frame */
+    uint8_t kind;
+};
+_Static_assert(sizeof(struct walk_rule) == 16, "four in a cache line");
+static struct walk_rule rules[RULES];
+
+struct walk {
+    uintptr_t at, sp, fp;  /* at: an address within the instruction that called, or runs */
+    uintptr_t low, high;   /* of the stack, if known */
+    uintptr_t readable[2]; /* bounds of memory that has been read already */
+};
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Reads words of a stack whose bounds are not known: asks the kernel once a page. */
+RT_COLD static bool read_far(struct walk *w, uintptr_t at, uintptr_t *out)
+{
+    if (at % sizeof *out != 0 || sys_read_self(at, out, sizeof *out) != (long)sizeof *out)
+        return false;
+    w->readable[0] = at & ~(uintptr_t)4095;
+    w->readable[1] = w->readable[0] + 4096;
+    return true;
+}
+
+static inline bool read_word(struct walk *w, uintptr_t at, uintptr_t *out)
+{
+    if (RT_LIKELY(at >= w->low && at + sizeof *out <= w->high) ||
+        (at >= w->readable[0] && at + sizeof *out <= w->readable[1])) {
+        memcpy(out, (const void *)at, sizeof *out); /* NOLINT: the thread's stack */
+        return true;
+    }
+    return read_far(w, at, out);
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+/* Is this the expression "frame pointer + *n", and with deref the word there? */
+static bool is_by_frame(const uint8_t *expression, bool deref, int64_t *n)
+{
+    enum { BREG6 = 0x76, DEREF = 0x06 };
+    const uint8_t *p = expression;
+    uint64_t bytes = unwind_unsigned(&p);
+    const uint8_t *end = p + bytes;
+    if (*p++ != BREG6)
+        return false;
+    *n = unwind_signed(&p);
+    return deref ? p + 1 == end && *p == DEREF : p == end;
+}
+
+/* Packs the rules of a place. */
+static struct walk_rule pack(const struct unwind_rules *u, const struct unwind_entry *e)
+{
+    const struct unwind_rule *cfa = &u->cfa, *fp = &u->r[UNWIND_RBP], *ra = &u->r[UNWIND_RETURN];
+    struct walk_rule r = {.kind = WALK_OTHERWISE};
+    int64_t n = cfa->n, frame = 0;
+    enum walk_kind kind = WALK_OTHERWISE;
+    if (ra->kind == UNWIND_UNDEFINED)
+        return (struct walk_rule){.kind = WALK_END};
+    if (cfa->kind == UNWIND_OFFSET && cfa->reg == UNWIND_RSP)
+        kind = WALK_BY_STACK;
+    else if (cfa->kind == UNWIND_OFFSET && cfa->reg == UNWIND_RBP)
+        kind = WALK_BY_FRAME;
+    else if (cfa->kind == UNWIND_EXPRESSION && is_by_frame(cfa->expression, true, &n))
+        kind = WALK_BY_FRAME_MEM;
+    bool frame_at = fp->kind == UNWIND_EXPRESSION && is_by_frame(fp->expression, false, &frame);
+    if (fp->kind == UNWIND_OFFSET)
+        frame = fp->n;
+    bool fits = n >= INT32_MIN && n <= INT32_MAX && frame >= INT16_MIN && frame <= INT16_MAX;
+    if (!fits || e->signal || e->return_register != UNWIND_RETURN || ra->kind != UNWIND_OFFSET ||
+        ra->n != -(int64_t)sizeof(uintptr_t) || u->r[UNWIND_RSP].kind != UNWIND_SAME ||
+        (fp->kind != UNWIND_SAME && fp->kind != UNWIND_OFFSET && !frame_at) ||
+        (fp->kind == UNWIND_OFFSET && frame == 0))
+        return r;
+    r.kind = (uint8_t)kind;
+    r.cfa = (int32_t)n;
+    r.frame = (int16_t)frame;
+    r.frame_at = frame_at;
+    return r;
+}
+
+RT_COLD static struct walk_rule make_rule(uintptr_t at)
+{
+    struct unwind_entry e;
+    struct unwind_rules u;
+    struct walk_rule made = {.kind = WALK_END};
+    if (unwind_rules_at(at, &e, &u))
+        made = pack(&u, &e);
+    if (unwind_is_made(at)) /* our own code there may change */
+        return made;
+    uint32_t h = stream_path_hash(0, at);
+    for (uint32_t i = 0; i < RULE_TRIES; i++) {
+        struct walk_rule *r = &rules[(h + i) & (RULES - 1)];
+        uintptr_t had = atomic_load_explicit(&r->at, memory_order_relaxed);
+        if ((had != 0 && had != STALE) || !atomic_compare_exchange_strong(&r->at, &had, CLAIMED))
+            continue;
+        r->cfa = made.cfa;
+        r->frame = made.frame;
+        r->frame_at = made.frame_at;
+        r->kind = made.kind;
+        atomic_store_explicit(&r->at, at, memory_order_release);
+        break;
+    }
+    return made;
+}
+
+static inline struct walk_rule rule_of(uintptr_t at)
+{
+    uint32_t h = stream_path_hash(0, at);
+    for (uint32_t i = 0; i < RULE_TRIES; i++) {
+        const struct walk_rule *r = &rules[(h + i) & (RULES - 1)];
+        uintptr_t had = atomic_load_explicit(&r->at, memory_order_acquire);
+        if (RT_LIKELY(had == at))
+            return *r;
+        if (had == 0)
+            break;
+    }
+    return make_rule(at);
+}
+
+void call_walk_forget(uintptr_t from, uintptr_t to)
+{
+    for (uint32_t i = 0; i < RULES; i++) {
+        uintptr_t had = atomic_load_explicit(&rules[i].at, memory_order_relaxed);
+        if (had > STALE && had - from < to - from)
+            (void)atomic_compare_exchange_strong(&rules[i].at, &had, STALE);
+    }
+}
+
+/* --- walking ---------------------------------------------------------------------------------- */
+
+enum step { STEP_UP, STEP_END, STEP_OTHERWISE };
+
+/* Moves to the caller; *back is its return address. */
+static inline enum step step_up(struct walk *w, uintptr_t *back)
+{
+    struct walk_rule r = rule_of(w->at);
+    uintptr_t cfa, fp = w->fp;
+    if (RT_LIKELY(r.kind == WALK_BY_STACK))
+        cfa = w->sp + (uintptr_t)(intptr_t)r.cfa;
+    else if (r.kind == WALK_BY_FRAME)
+        cfa = w->fp + (uintptr_t)(intptr_t)r.cfa;
+    else if (r.kind != WALK_BY_FRAME_MEM)
+        return r.kind == WALK_END ? STEP_END : STEP_OTHERWISE;
+    else if (!read_word(w, w->fp + (uintptr_t)(intptr_t)r.cfa, &cfa))
+        return STEP_END;
+    /* Frames lie one above the other, except where the code has moved to another stack. */
+    if (cfa <= w->sp)
+        return STEP_OTHERWISE;
+    uintptr_t fp_at = (r.frame_at ? w->fp : cfa) + (uintptr_t)(intptr_t)r.frame;
+    if ((r.frame != 0 || r.frame_at) && !read_word(w, fp_at, &fp))
+        return STEP_END;
+    if (!read_word(w, cfa - sizeof cfa, back) || *back == 0)
+        return STEP_END;
+    w->sp = cfa;
+    w->fp = fp;
+    w->at = *back - 1;
+    return STEP_UP;
+}
+
+/* Return addresses, innermost first. */
+struct places {
+    uintptr_t at[PATH_MOST];
+    unsigned count, most;
+    bool whole; /* false: a frame needs unwind.c */
+};
+
+static void add(struct places *p, uintptr_t at)
+{
+    if (p->count < p->most)
+        p->at[p->count++] = at;
+}
+
+/* Collects return addresses, from the frame on whose stack pointer is `from` (0: from the first
+ * one). Finds none if there is no such frame. */
+static void walk_fast(struct walk *w, uintptr_t from, struct places *p)
+{
+    uintptr_t back;
+    bool begun = from == 0;
+    (void)thread_stack_bounds(&w->low, &w->high);
+    while (p->count < p->most) {
+        enum step s = step_up(w, &back);
+        p->whole = s != STEP_OTHERWISE;
+        if (s != STEP_UP)
+            break;
+        begun |= w->sp == from;
+        if (begun)
+            add(p, back);
+    }
+}
+
+/* The same for any frames. `p` has those already that come before the first one. */
+RT_COLD static void walk_slowly(struct unwind *u, uintptr_t from, struct places *p)
+{
+    bool begun = from == 0;
+    (void)thread_stack_bounds(&u->low, &u->high);
+    while (p->count < p->most && unwind_up(u)) {
+        begun |= u->r[UNWIND_RSP] == from;
+        if (begun)
+            add(p, u->r[UNWIND_RETURN] + (u->interrupted ? 1 : 0));
+    }
+}
+
+/* Numbers from the outermost place on. */
+static uint32_t path_number(const struct places *p)
+{
+    uint32_t path = 0;
+    for (unsigned i = p->count; i-- > 0;) {
+        uint32_t next = stream_path_find(&recorder_paths, path, p->at[i]);
+        path = RT_LIKELY(next != 0) ? next : path_enter(path, p->at[i]);
+        if (path == 0)
+            break;
+    }
+    return path;
+}
+
+__attribute__((noinline)) uint32_t call_path_from_return(uintptr_t return_at, unsigned most)
+{
+    struct places p = {.count = 0, .most = most < PATH_MOST ? most : PATH_MOST};
+    struct walk w = {.low = 0};
+    uintptr_t from = return_at + sizeof(uintptr_t);
+    __asm__ volatile("lea 0f(%%rip), %0\n"
+                     "0:	mov %%rsp, %1\n"
+                     "	mov %%rbp, %2\n"
+                     : "=&r"(w.at), "=&r"(w.sp), "=&r"(w.fp));
+    const uintptr_t here = w.at;
+    walk_fast(&w, from, &p);
+    if (RT_UNLIKELY(!p.whole)) {
+        struct unwind u;
+        p.count = 0;
+        unwind_begin_here(&u);
+        walk_slowly(&u, from, &p);
+    }
+    if (p.count == 0 && unwind_table(here) == NULL) /* libc has no _dl_find_object(3) */
+        add(&p, *(const uintptr_t *)return_at);     /* NOLINT: the thread's stack */
+    return path_number(&p);
+}
+
+uint32_t call_path_from_context(const void *context, unsigned most)
+{
+    const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    struct places p = {.count = 0, .most = most < PATH_MOST ? most : PATH_MOST};
+    struct walk w = {
+        .at = (uintptr_t)r[REG_RIP], .sp = (uintptr_t)r[REG_RSP], .fp = (uintptr_t)r[REG_RBP]};
+    add(&p, memory_copy_stands_for(w.at) + 1);
+    walk_fast(&w, 0, &p);
+    if (RT_UNLIKELY(!p.whole)) {
+        struct unwind u;
+        p.count = 1;
+        unwind_begin_context(&u, context);
+        walk_slowly(&u, 0, &p);
+    }
+    return path_number(&p);
+}
+
+#else
+
+uint32_t call_path_from_return(uintptr_t return_at, unsigned most)
+{
+    (void)most;
+    return path_enter(0, *(const uintptr_t *)return_at); /* NOLINT: the thread's stack */
+}
+
+uint32_t call_path_from_context(const void *context, unsigned most)
+{
+    (void)context, (void)most;
+    return 0;
+}
+
+void call_walk_forget(uintptr_t from, uintptr_t to)
+{
+    (void)from, (void)to;
+}
+
+#endif

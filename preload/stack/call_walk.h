@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Walks up the calling thread's stack fast, by rules that are computed once for each place from the
+ * tables for unwinders and then found by a hash. x86-64, as unwind.h. */
+#ifndef REGTRACE_PRELOAD_STACK_CALL_WALK_H
+#define REGTRACE_PRELOAD_STACK_CALL_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns the number of the call path of the code that a function returns to, whose return address
+ * lies at that address of the stack: its caller, the caller of that one, and so on, at most `most`
+ * (REGTRACE_CALLPATH). 0: not known. Async-signal-safe. */
+uint32_t call_path_from_return(uintptr_t return_at, unsigned most);
+/* The same for the code that a handler interrupted: `context` is its ucontext_t. */
+uint32_t call_path_from_context(const void *context, unsigned most);
+
+/* Other code may lie at these addresses now. */
+void call_walk_forget(uintptr_t from, uintptr_t to);
+
+#endif
