@@ -128,6 +128,20 @@ const char *addresses_name(struct addresses *a, uint32_t item)
     return p->name;
 }
 
+const char *addresses_line(struct addresses *a, uint32_t item)
+{
+    struct address *p = &a->items[item];
+    char *name = NULL;
+    struct image_symbols *s = NULL;
+    if (!p->has_line && p->image != NO_IMAGE)
+        s = addresses_symbols(&a->images[p->image]);
+    if (s != NULL)
+        image_symbols_find(s, p->offset, &name, &p->line);
+    free(name);
+    p->has_line = true;
+    return p->line;
+}
+
 const char *addresses_image_name(const struct addresses *a, uint32_t image)
 {
     if (image == NO_IMAGE)
@@ -173,6 +187,8 @@ void addresses_free(struct addresses *a)
     }
     for (size_t i = 0; i < a->count; i++)
         free(a->items[i].name);
+    for (size_t i = 0; i < a->count; i++)
+        free(a->items[i].line);
     free(a->images);
     free(a->items);
     key_table_free(&a->places);

@@ -26,7 +26,8 @@ struct address {
     uint32_t image;  /* index into images, or NO_IMAGE */
     uint64_t offset; /* from the load base: an address of the image's own symbol table */
     char *name;      /* set by addresses_name() */
-    bool named;
+    char *line;      /* FILE:LINE, set by addresses_line() */
+    bool named, has_line;
 };
 
 /* Zero-initialize before use; free with addresses_free(). */
@@ -53,6 +54,8 @@ RT_MUST_CHECK int addresses_place(struct addresses *a, const char *path, const c
 /* Returns the function that contains an item, looked up in the image as it is now on this machine;
  * NULL if unknown. */
 const char *addresses_name(struct addresses *a, uint32_t item);
+/* Returns FILE:LINE of an item's source; NULL if unknown. */
+const char *addresses_line(struct addresses *a, uint32_t item);
 /* Opens the image's file, unless that was done before. Returns NULL if there is nothing to read. */
 struct image_symbols *addresses_symbols(struct address_image *image);
 /* Returns the base name without control characters, or "(no image)". */

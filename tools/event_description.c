@@ -182,7 +182,10 @@ static bool add_fields(struct event_description *d, const struct rt_rank *rank, 
 {
     bool any = false;
     for (const struct field_place *p = places; p < places + sizeof places / sizeof *places; p++) {
-        if (p->code != code)
+        bool of_path = p->code == EV_SAMPLE && (strcmp(p->key, "path") == 0);
+        bool of_callers = p->code == EV_SAMPLE && (strcmp(p->key, "callers") == 0);
+        bool has_path = (ev->flags & EVENT_FLAG_PATH) != 0;
+        if (p->code != code || (of_path && !has_path) || (of_callers && has_path))
             continue;
         add_field(d, rank, p, (p->b ? ev->b : ev->a) >> p->first & EVENT_MASK(p->bits));
         any = true;
@@ -196,7 +199,9 @@ static void describe_leave(struct event_description *d, const struct rt_event *e
     if (ev->a != 0)
         add_hex(d, name != NULL && strstr(name, "probe") != NULL ? "message" : "request",
                 EVENT_GET(ev, EV_MPI_LEAVE, request));
-    if (ev->b == 0)
+    if ((ev->flags & EVENT_FLAG_PATH) != 0)
+        add_uint(d, "path", EVENT_GET(ev, EV_MPI_LEAVE, path));
+    if (ev->b == 0 || (ev->flags & EVENT_FLAG_PATH) != 0)
         return;
     add_uint(d, "bytes", EVENT_GET(ev, EV_MPI_LEAVE, bytes));
     if (EVENT_GET(ev, EV_MPI_LEAVE, comm) != 0)

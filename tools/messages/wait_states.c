@@ -1,55 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Finds who waits for whom. Memory holds calls that may turn out to have waited, some thousand a
- * thread, and collective calls that not all ranks have entered in windows. */
+ * Finds who waits for whom. Memory holds calls that may turn out to have waited, or to have made
+ * others wait: some thousand a thread. Collective calls are in meetings.c. */
 #include "tools/messages/wait_states.h"
 
 #include "base/format/event_fields.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
+#include "tools/messages/meetings.h"
+#include "tools/messages/message_functions.h"
 #include "tools/messages/numbers.h"
 #include "tools/messages/recorded_until.h"
+#include "tools/mpi_leave.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS = 8192, PLACES = 16384 };
+enum { CALLS = 8192 };
 
-/* A call that receives messages, or sends one. */
+/* A call that receives messages or waits for them, or sends one. */
 struct waiting_call {
     int64_t begin, end; /* end INT64_MAX: not ended */
     int64_t until;      /* it could not end earlier; INT64_MIN: not known */
+    int64_t cause_ns;   /* time within the other rank's call that came late */
+    uint32_t cause_stream;
+    struct wait_place cause; /* path 0: not known yet */
     int32_t for_rank, window;
+    uint32_t path;
     uint16_t function;
 };
 
 struct waiting_thread {
     uint32_t depth;
+    uint32_t told_path; /* of the next leave, by EV_MPI_CALL_PATH */
     bool came_up;
     struct waiting_call *calls;
     size_t count, room;
-    struct meeting *meeting; /* the collective call that the thread is in, or NULL */
-    uint32_t place;          /* its entry there */
-};
-
-struct wait_entry {
-    int64_t begin, end; /* end INT64_MAX: not ended */
-    int32_t rank, window;
-    uint32_t stream, process;
-};
-
-/* A collective call, as far as ranks have entered it. */
-struct meeting {
-    struct meeting *next; /* in the same place of the hash table */
-    uint64_t number;
-    struct wait_entry *entries;
-    size_t count, room;
-    uint16_t function;
-};
-
-struct gathering {
-    uint32_t size; /* ranks; 0: unknown */
-    struct meeting *meetings[PLACES];
 };
 
 struct wait_states {
@@ -59,8 +45,8 @@ struct wait_states {
     struct numbers *numbers; /* readers: the threads, then the processes */
     bool *is_numbered;       /* by process: EV_MPI_READY says so */
     int64_t *whole; /* by process, without numbers: everything is recorded up to this time */
-    struct gathering **gatherings; /* by communicator; NULL: no call yet */
-    uint32_t comm_count;
+    struct meetings *meetings;
+    bool keeps[EVENT_MPI_FUNCTIONS_MOST]; /* by function: `calls` of threads have its calls */
     void (*told)(void *context, const struct wait_state *w);
     void *context;
     uint64_t left;
@@ -80,20 +66,42 @@ static int no_memory(struct rt_error *e)
 
 /* --- calls with messages ---------------------------------------------------------------------- */
 
-static void tell(const struct wait_states *w, uint32_t stream, const struct waiting_call *c)
+static struct waiting_call *call_at(const struct wait_states *w, uint32_t stream, int64_t ns)
+{
+    const struct waiting_thread *t = &w->threads[stream];
+    size_t n;
+    SEARCH_FIRST(n, t->count, t->calls[n].begin <= ns);
+    return n > 0 && t->calls[n - 1].end >= ns ? &t->calls[n - 1] : NULL;
+}
+
+/* Looks up the call that came late. Its path is known once it has ended. */
+static void find_cause(const struct wait_states *w, struct waiting_call *c)
+{
+    if (c->until == INT64_MIN || c->cause.path != 0)
+        return;
+    const struct waiting_call *late = call_at(w, c->cause_stream, c->cause_ns);
+    if (late != NULL)
+        c->cause = (struct wait_place){late->function, comms_process_of(w->comms, c->cause_stream),
+                                       late->path};
+}
+
+static void tell(const struct wait_states *w, uint32_t stream, struct waiting_call *c)
 {
     int64_t until = c->until < c->end ? c->until : c->end;
+    uint32_t process = comms_process_of(w->comms, stream);
     if (c->until == INT64_MIN || until <= c->begin)
         return;
-    const struct wait_state wait = {
-        .kind = event_mpi_waits(c->function) == EVENT_MPI_WAITS_RECEIVER ? WAIT_LATE_RECEIVER
-                                                                         : WAIT_LATE_SENDER,
-        .function = c->function,
-        .rank = comms_world_rank(w->comms, comms_process_of(w->comms, stream)),
-        .for_rank = c->for_rank,
-        .window = c->window,
-        .begin_ns = c->begin,
-        .ns = until - c->begin};
+    find_cause(w, c);
+    const struct wait_state wait = {.kind = event_mpi_waits(c->function) == EVENT_MPI_WAITS_RECEIVER
+                                                ? WAIT_LATE_RECEIVER
+                                                : WAIT_LATE_SENDER,
+                                    .rank = comms_world_rank(w->comms, process),
+                                    .for_rank = c->for_rank,
+                                    .window = c->window,
+                                    .begin_ns = c->begin,
+                                    .ns = until - c->begin,
+                                    .site = {c->function, process, c->path},
+                                    .cause = c->cause};
     w->told(w->context, &wait);
 }
 
@@ -115,12 +123,16 @@ static int add_call(struct wait_states *w, uint32_t stream, const struct waiting
     return 0;
 }
 
-static struct waiting_call *call_at(const struct wait_states *w, uint32_t stream, int64_t ns)
+/* The call could not end before the other rank's call at this time. */
+static void set_until(const struct wait_states *w, struct waiting_call *c, int32_t for_rank,
+                      uint32_t stream, int64_t ns)
 {
-    const struct waiting_thread *t = &w->threads[stream];
-    size_t n;
-    SEARCH_FIRST(n, t->count, t->calls[n].begin <= ns);
-    return n > 0 && t->calls[n - 1].end >= ns ? &t->calls[n - 1] : NULL;
+    c->until = ns;
+    c->for_rank = for_rank;
+    c->cause_stream = stream;
+    c->cause_ns = ns;
+    c->cause = (struct wait_place){.function = EVENT_MPI_FUNCTIONS_MOST};
+    find_cause(w, c);
 }
 
 void wait_states_message(struct wait_states *w, const struct message *m)
@@ -132,61 +144,14 @@ void wait_states_message(struct wait_states *w, const struct message *m)
         better = c->until == INT64_MIN || m->send_ns > c->until;
     else if (waits == EVENT_MPI_WAITS_FIRST_MESSAGE)
         better = c->until == INT64_MIN || m->send_ns < c->until;
-    if (better) {
-        c->until = m->send_ns;
-        c->for_rank = m->sender;
-    }
+    if (better)
+        set_until(w, c, m->sender, m->send_stream, m->send_ns);
     c = call_at(w, m->send_stream, m->send_ns);
-    if (c != NULL && event_mpi_waits(c->function) == EVENT_MPI_WAITS_RECEIVER) {
-        c->until = m->receive_ns;
-        c->for_rank = m->receiver;
-    }
+    if (c != NULL && event_mpi_waits(c->function) == EVENT_MPI_WAITS_RECEIVER)
+        set_until(w, c, m->receiver, m->receive_stream, m->receive_ns);
 }
 
 /* --- collective calls ------------------------------------------------------------------------- */
-
-static void free_meeting(struct wait_states *w, struct meeting *m)
-{
-    for (size_t i = 0; i < m->count; i++)
-        w->threads[m->entries[i].stream].meeting = NULL;
-    free(m->entries);
-    free(m);
-}
-
-/* Reports a meeting that all ranks have entered, the last one now. */
-static void tell_meeting(const struct wait_states *w, const struct meeting *m)
-{
-    const struct wait_entry *last = &m->entries[m->count - 1];
-    for (size_t i = 0; i < m->count; i++) {
-        const struct wait_entry *x = &m->entries[i];
-        int64_t until = x->end < last->begin ? x->end : last->begin;
-        const struct wait_state wait = {.kind = WAIT_AT_COLLECTIVE,
-                                        .function = m->function,
-                                        .rank = x->rank,
-                                        .for_rank = last->rank,
-                                        .window = x->window,
-                                        .begin_ns = x->begin,
-                                        .ns = until - x->begin};
-        if (wait.ns > 0)
-            w->told(w->context, &wait);
-    }
-}
-
-/* Returns the pointer that links to the meeting of this number, which it makes if there is none;
- * NULL if there is no memory. */
-static struct meeting **meeting_of(struct wait_states *w, uint32_t comm, uint64_t number,
-                                   uint32_t function)
-{
-    struct gathering *g = w->gatherings[comm];
-    struct meeting **at = &g->meetings[number % PLACES];
-    while (*at != NULL && (*at)->number != number)
-        at = &(*at)->next;
-    if (*at == NULL && (*at = calloc(1, sizeof **at)) != NULL) {
-        (*at)->number = number;
-        (*at)->function = (uint16_t)function;
-    }
-    return *at != NULL ? at : NULL;
-}
 
 /* Gives the call its number. Returns false if it has none. */
 static bool number_collective(struct wait_states *w, const struct stream_record *r, uint32_t id,
@@ -198,44 +163,6 @@ static bool number_collective(struct wait_states *w, const struct stream_record 
     if (w->is_numbered[process])
         return numbers_take(w->numbers, &told, number);
     return r->ns < w->whole[process] && numbers_count(w->numbers, &counted, number) == 0;
-}
-
-static int enter_meeting(struct wait_states *w, const struct stream_record *r, uint32_t comm,
-                         uint64_t number, uint32_t function, struct rt_error *e)
-{
-    uint32_t process = comms_process_of(w->comms, r->stream);
-    struct meeting **at = meeting_of(w, comm, number, function);
-    void *entries =
-        at != NULL ? array_grown((*at)->entries, (*at)->count, &(*at)->room, sizeof *(*at)->entries)
-                   : NULL;
-    if (entries == NULL)
-        return no_memory(e);
-    struct meeting *m = *at;
-    size_t place = 0;
-    if (m->function != function) { /* the ranks do not agree on what they call */
-        w->left++;
-        return 0;
-    }
-    m->entries = entries;
-    while (place < m->count && m->entries[place].process != process)
-        place++; /* the rank's earlier call of this number had failed */
-    if (place < m->count)
-        w->threads[m->entries[place].stream].meeting = NULL;
-    m->count += place == m->count;
-    m->entries[place] = (struct wait_entry){.begin = r->ns,
-                                            .end = INT64_MAX,
-                                            .rank = comms_world_rank(w->comms, process),
-                                            .window = r->event.window,
-                                            .stream = r->stream,
-                                            .process = process};
-    w->threads[r->stream].meeting = m;
-    w->threads[r->stream].place = (uint32_t)place;
-    if (m->count == w->gatherings[comm]->size) {
-        tell_meeting(w, m);
-        *at = m->next;
-        free_meeting(w, m);
-    }
-    return 0;
 }
 
 static int enter_collective(struct wait_states *w, const struct stream_record *r, uint32_t function,
@@ -250,27 +177,7 @@ static int enter_collective(struct wait_states *w, const struct stream_record *r
         w->left++;
         return 0;
     }
-    if (w->gatherings[comm] == NULL) {
-        uint32_t count;
-        const struct comm *c = &comms_all(w->comms, &count)[comm];
-        bool known = c->size[0] != 0 && (c->sides == 1 || c->size[1] != 0);
-        if ((w->gatherings[comm] = calloc(1, sizeof *w->gatherings[comm])) == NULL)
-            return no_memory(e);
-        if (known)
-            w->gatherings[comm]->size = c->size[0] + (c->sides > 1 ? c->size[1] : 0);
-    }
-    if (w->gatherings[comm]->size == 0) {
-        w->left++;
-        return 0;
-    }
-    return enter_meeting(w, r, comm, number, function, e);
-}
-
-static void leave_collective(struct waiting_thread *t, int64_t ns)
-{
-    if (t->meeting != NULL)
-        t->meeting->entries[t->place].end = ns;
-    t->meeting = NULL;
+    return meetings_enter(w->meetings, r, comm, number, function) == 0 ? 0 : no_memory(e);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -295,12 +202,11 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
         skip_number(w, r, function);
         return 0;
     }
-    switch (event_mpi_waits(function)) {
-    case EVENT_MPI_WAITS_NOT: return 0;
-    case EVENT_MPI_WAITS_RANKS:
-    case EVENT_MPI_WAITS_ALL_RANKS: return enter_collective(w, r, function, e);
-    default: break;
-    }
+    enum event_mpi_waits waits = event_mpi_waits(function);
+    if (waits == EVENT_MPI_WAITS_RANKS || waits == EVENT_MPI_WAITS_ALL_RANKS)
+        return enter_collective(w, r, function, e);
+    if (!w->keeps[function])
+        return 0;
     const struct waiting_call c = {.begin = r->ns,
                                    .end = INT64_MAX,
                                    .until = INT64_MIN,
@@ -313,20 +219,27 @@ static void leaves(struct wait_states *w, const struct stream_record *r)
 {
     struct waiting_thread *t = &w->threads[r->stream];
     uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
+    uint32_t path = mpi_leave_path(&r->event, &t->told_path);
     if (t->depth == 0 || --t->depth != 0)
         return;
     t->came_up = event_mpi_initializes(function) && (r->event.flags & EVENT_FLAG_CUT) == 0;
-    leave_collective(t, r->ns);
-    if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
-        t->calls[t->count - 1].end = r->ns;
+    meetings_leave(w->meetings, r->stream, r->ns, path);
+    struct waiting_call *c = t->count > 0 ? &t->calls[t->count - 1] : NULL;
+    if (c == NULL || c->end != INT64_MAX)
+        return;
+    c->end = r->ns;
+    c->path = path;
+    find_cause(w, c);
 }
 
 /* Forgets open calls: their leave events will not be seen. */
-static void forget(struct waiting_thread *t)
+static void forget(struct wait_states *w, uint32_t stream)
 {
+    struct waiting_thread *t = &w->threads[stream];
     t->depth = 0;
+    t->told_path = 0;
     t->came_up = false;
-    t->meeting = NULL;
+    meetings_forget(w->meetings, stream);
     if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
         t->count--;
 }
@@ -363,17 +276,30 @@ int wait_states_take(struct wait_states *w, const struct stream_record *r, struc
     switch (r->event.code) {
     case EV_DROPPED:
     case EV_WINDOW_CLOSE:
-        forget(t);
+        forget(w, r->stream);
         numbers_forget(w->numbers, r->stream);
         return 0;
     case EV_WINDOW_OPEN: numbers_forget(w->numbers, r->stream); return 0;
     case EV_MPI_READY: come_up(w, r, t); return 0;
+    case EV_MPI_CALL_PATH:
+        t->told_path = (uint32_t)EVENT_GET(&r->event, EV_MPI_CALL_PATH, path);
+        return 0;
     case EV_MPI_COLLECTIVE_NUMBER: return take_number(w, r, e);
     default: return 0;
     }
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
+
+/* A call that waits for messages, or one that others may wait for. */
+static bool is_kept(uint32_t function)
+{
+    const char *name = event_mpi_name(function);
+    unsigned does = message_function(name);
+    return event_mpi_waits(function) != EVENT_MPI_WAITS_NOT ||
+           ((does & (SENDS | RECEIVES | TAKES)) != 0 && (does & (PERSISTENT | PARTITIONED)) == 0) ||
+           strcmp(name, "MPI_Start") == 0 || strcmp(name, "MPI_Startall") == 0;
+}
 
 int wait_states_open(struct wait_states **waits, const struct streams *streams,
                      const struct comms *comms,
@@ -385,7 +311,6 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     *waits = NULL;
     if (w == NULL)
         return no_memory(e);
-    (void)comms_all(comms, &w->comm_count);
     (void)streams_all(streams, &w->thread_count);
     w->comms = comms;
     w->told = told;
@@ -394,9 +319,11 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     w->numbers = numbers_open(w->thread_count + processes);
     w->is_numbered = calloc(processes + 1u, sizeof *w->is_numbered);
     w->whole = calloc(processes + 1u, sizeof *w->whole);
-    w->gatherings = calloc(w->comm_count + 1u, sizeof(struct gathering *));
+    w->meetings = meetings_open(comms, w->thread_count, told, context);
     bool good = w->threads != NULL && w->numbers != NULL && w->is_numbered != NULL &&
-                w->whole != NULL && w->gatherings != NULL;
+                w->whole != NULL && w->meetings != NULL;
+    for (uint32_t f = 0; f < event_mpi_functions; f++)
+        w->keeps[f] = is_kept(f);
     for (uint32_t i = 0; w->whole != NULL && i < processes; i++)
         w->whole[i] = INT64_MIN;
     if (!good) {
@@ -407,38 +334,21 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     return 0;
 }
 
-static void free_gathering(struct wait_states *w, struct gathering *g)
-{
-    for (size_t i = 0; g != NULL && i < PLACES; i++)
-        for (struct meeting *m = g->meetings[i], *next; m != NULL; m = next) {
-            next = m->next;
-            w->left += m->count;
-            free_meeting(w, m);
-        }
-    free(g);
-}
-
 void wait_states_end(struct wait_states *w, uint64_t *left)
 {
     for (uint32_t s = 0; s < w->thread_count; s++)
         for (size_t i = 0; i < w->threads[s].count; i++)
             tell(w, s, &w->threads[s].calls[i]);
-    for (uint32_t i = 0; i < w->comm_count; i++) {
-        free_gathering(w, w->gatherings[i]);
-        w->gatherings[i] = NULL;
-    }
-    *left = w->left;
+    *left = w->left + meetings_end(w->meetings);
 }
 
 void wait_states_close(struct wait_states *w)
 {
     if (w == NULL)
         return;
-    for (uint32_t i = 0; w->gatherings != NULL && i < w->comm_count; i++)
-        free_gathering(w, w->gatherings[i]);
     for (uint32_t s = 0; w->threads != NULL && s < w->thread_count; s++)
         free(w->threads[s].calls);
-    free(w->gatherings);
+    meetings_close(w->meetings);
     numbers_close(w->numbers);
     free(w->is_numbered);
     free(w->threads);

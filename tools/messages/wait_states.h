@@ -19,12 +19,21 @@
 enum wait_kind { WAIT_LATE_SENDER, WAIT_LATE_RECEIVER, WAIT_AT_COLLECTIVE, WAIT_KINDS };
 const char *wait_kind_name(enum wait_kind kind);
 
+/* Where an MPI call was made. */
+struct wait_place {
+    uint32_t function; /* argument of event_mpi_name(); EVENT_MPI_FUNCTIONS_MOST: unknown */
+    uint32_t process;  /* as in comm_tables.h */
+    uint32_t path;     /* call path in the process's file; 0: unknown */
+};
+
 struct wait_state {
     enum wait_kind kind;
-    uint32_t function;      /* argument of event_mpi_name() */
     int32_t rank, for_rank; /* ranks in MPI_COMM_WORLD */
     int32_t window;
     int64_t begin_ns, ns; /* begin of the call, as in streams.h; duration, more than 0 */
+    /* The call that waited, and the other rank's call that came late: its send, the call that
+     * posts its receive, its entry of the collective call. */
+    struct wait_place site, cause;
 };
 
 struct wait_states;

@@ -13,7 +13,7 @@ struct report_options {
     const char *path[MOST_FOLDERS];
     size_t paths;
     const char *whole;
-    bool json, all, hot;
+    bool json, all, hot, tree, folded;
     uint64_t top, wait;
     struct rank_list ranks;
     struct window_span windows;
@@ -29,6 +29,10 @@ static int take_option(struct report_options *o, const struct arguments *a)
         o->all = true;
     else if (strcmp(name, "hot") == 0)
         o->hot = true;
+    else if (strcmp(name, "tree") == 0)
+        o->tree = true;
+    else if (strcmp(name, "folded") == 0)
+        o->folded = true;
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
         tool_error("report", "-rank: %s", e.text);
     else if (strcmp(name, "window") == 0 && window_span_parse(&o->windows, a->value, &e) != 0)
@@ -98,8 +102,7 @@ static int read_whole(const struct report_options *o, struct report *whole)
     return rc;
 }
 
-static void print_one(const struct report_options *o, const struct report *r,
-                      const struct report *whole)
+static void print_one(const struct report_options *o, struct report *r, const struct report *whole)
 {
     struct report_estimate estimate;
     const struct report_estimate *e =
@@ -111,6 +114,10 @@ static void print_one(const struct report_options *o, const struct report *r,
                      r->dir);
     if (o->json)
         report_print_json(stdout, r, e);
+    else if (o->folded)
+        call_tree_print_folded(stdout, r);
+    else if (o->tree)
+        call_tree_print(stdout, r, o->top != 0 ? 0.005 : 0);
     else if (r->failed < r->rank_count)
         report_print_text(stdout, r, e, (size_t)o->top, o->all);
 }
@@ -209,6 +216,10 @@ static const struct command_option report_options[] = {
     {"json", NULL, "one JSON object instead of tables", 0},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
     {"hot", NULL, "where the samples of REGTRACE_SAMPLE fell: functions and source lines", 0},
+    {"tree", NULL,
+     "time in MPI by call path: the tree of calls from main on (-callpath of the run)", 0},
+    {"folded", NULL,
+     "the same as folded stacks in microseconds, for flamegraph.pl, speedscope and others", 0},
     {"window", "N[-M]",
      "only the windows with these ordinals: their events, calls and times; what is lost, waits and "
      "own overhead of the slow path are those of the whole run",
@@ -231,7 +242,8 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--hot] [--json] [--rank LIST] [--window N[-M]] [--total DIR] [--top N] "
+    .synopsis = "[--hot | --tree | --folded] [--json] [--rank LIST] [--window N[-M]] [--total DIR] "
+                "[--top N] "
                 "[--messages WHICH] [--all] [--wait "
                 "SECONDS] DIR...",
     .description =
@@ -252,11 +264,21 @@ const struct command command_report = {
         "longest rank's time "
         "divided by the mean over all ranks. Work of ranks outside MPI is what they did in windows "
         "of the same ordinal, those first in which most is lost by waiting for the longest. "
+        "The table by call site has the function and source line that each MPI function was called "
+        "in, of all ranks together: time, what of it was waiting for other ranks, the rank with "
+        "the longest time. Names and lines are looked up now, in the images as they are on this "
+        "machine; lines need debug information (-g). Calls that came late are those that other "
+        "ranks waited for, and cost is the time that those waited.\n\n"
         "The report shows waits if two ranks or more call MPI and all files are closed: late "
         "senders, "
         "late receivers of MPI_Ssend, and in collective calls the time until the last rank came; "
-        "messages and calls are matched for as long as all sides recorded everything from MPI_Init "
-        "on, what is left is counted with the reason. This is another pass over all events.\n\n"
+        "messages and calls are matched whatever the windows are, and what has no partner in "
+        "windows "
+        "is counted with the reason. This is another pass over all events.\n\n"
+        "--tree shows instead the time in MPI by call path, from main on, as far as the run "
+        "recorded callers (-callpath, REGTRACE_CALLPATH; 1, the default, is the call site alone). "
+        "It leaves out what has less than 0.5 % of the time (-top 0 shows all). --folded writes "
+        "the same as lines \"main;...;MPI_Send MICROSECONDS\".\n\n"
         "Where the run recorded functions of the program (REGTRACE_FUNCTIONS), a table has their "
         "calls and times: total with the functions that they call, of a recursion the outermost "
         "instance; self without.\n\n"
@@ -294,6 +316,9 @@ const struct command command_report = {
         "where fewer than two ranks call MPI or files still grow; else for each kind and function "
         "waits, total_ns, longest_ns, and rank and for_rank of the longest), waits_by_rank (rank, "
         "waited_ns, others_waited_ns), messages (from, to, messages, bytes, of all windows), "
+        "late_calls (the calls that other ranks waited for, by rank, kind and place: function, "
+        "caller, "
+        "line, image, return_offset, waits, cost_ns, longest_ns, longest_rank), "
         "unmatched_sends, unmatched_receives, unmatched_collectives (null where waits is), rates "
         "(of "
         "all ranks: instructions_per_cycle, cycles_per_second, branch_misses_percent, null where "
@@ -301,6 +326,9 @@ const struct command command_report = {
         "call MPI: name, calls, bytes, time_ns, mean_ns, max_ns, max_rank, max_world where its "
         "world is not the first, "
         "imbalance), "
+        "call_sites (MPI calls by function and call site, all ranks together, the longest total_ns "
+        "first: function, caller, line, image, return_offset, null where unknown, calls, total_ns, "
+        "waits, waited_ns, longest_ns and rank of the rank with the longest time, bytes), "
         "program_functions (of a run with "
         "REGTRACE_FUNCTIONS, all ranks together, the longest self_ns first: function, null where "
         "unknown, image, offset, calls, cut, total_ns, self_ns), "
@@ -338,7 +366,8 @@ const struct command command_report = {
     .options = report_options,
     .examples =
         "regtrace report regtrace-app-*\nregtrace report --json trace | python3 -m json.tool\n"
-        "regtrace report --rank 0-3 --top 5 trace\nregtrace report --hot trace",
+        "regtrace report --rank 0-3 --top 5 trace\nregtrace report --hot trace\n"
+        "regtrace report --tree trace\nregtrace report --folded trace | flamegraph.pl >mpi.svg",
     .exits = "0 fine, 1 a file could not be read (the rest is shown), 2 wrong usage.",
     .main = report_main,
 };

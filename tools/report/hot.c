@@ -62,7 +62,8 @@ int hot_resolve(struct hot *h)
     for (uint64_t i = 0; i < h->sample_count && rc == 0; i++)
         for (uint32_t f = 0; f < h->samples[i].count; f++) {
             uint32_t place = h->frames[h->samples[i].first + f];
-            if (f == 1 && !h->places[h->frames[h->samples[i].first]].frameless)
+            if (f == 1 && !h->samples[i].is_sure &&
+                !h->places[h->frames[h->samples[i].first]].frameless)
                 continue;
             struct hot_row *r = &h->functions[h->places[place].function];
             if (r->last != i) /* once per sample, however deep the recursion */

@@ -26,6 +26,7 @@ struct hot_sample {
     /* Index into hot.frames: the place itself, then what may be its caller, then callers. */
     uint64_t first;
     uint32_t count, weight;
+    bool is_sure; /* it has a call path: the second frame is its caller */
 };
 
 struct hot {

@@ -2,6 +2,8 @@
  * Reads the samples of a run. */
 #include "tools/report/hot.h"
 
+#include "tools/report/call_sites.h"
+
 #include "base/format/event_fields.h"
 #include "base/toolkit/array.h"
 
@@ -21,6 +23,7 @@ struct open_sample {
 struct hot_reading {
     struct hot *h;
     const struct window_span *windows;
+    const struct rt_rank *rank;
     struct open_sample *open;
     size_t open_count, latest;
 };
@@ -35,13 +38,10 @@ static int push_frame(struct hot *h, uint32_t place)
     return 0;
 }
 
-static int add_frame(struct hot_reading *r, uint64_t address, uint64_t clock, uint32_t *place)
+static int add_place(struct hot *h, uint32_t place)
 {
-    struct hot *h = r->h;
-    if (addresses_find(&h->at, address, clock, place) != 0)
-        return -ENOMEM;
-    if (*place >= h->place_room) {
-        size_t room = 2 * h->place_room + 1024;
+    if (place >= h->place_room) {
+        size_t room = 2 * (size_t)place + 1024;
         struct hot_place *more = realloc(h->places, room * sizeof *more);
         if (more == NULL)
             return -ENOMEM;
@@ -49,7 +49,28 @@ static int add_frame(struct hot_reading *r, uint64_t address, uint64_t clock, ui
         h->places = more;
         h->place_room = room;
     }
-    return push_frame(h, *place);
+    return push_frame(h, place);
+}
+
+static int add_frame(struct hot_reading *r, uint64_t address, uint64_t clock, uint32_t *place)
+{
+    return addresses_find(&r->h->at, address, clock, place) == 0 ? add_place(r->h, *place)
+                                                                 : -ENOMEM;
+}
+
+/* Adds the callers of a path's first place, which is the sample's own. */
+static int add_path(struct hot_reading *r, struct hot_sample *s, uint32_t path)
+{
+    const struct rt_path *p = call_path_find(r->rank, path);
+    uint32_t place;
+    s->is_sure = p != NULL;
+    while (p != NULL && (p = call_path_find(r->rank, p->parent)) != NULL) {
+        if (call_sites_place(&r->h->at, r->rank, p, &place) != 0 || add_place(r->h, place) != 0)
+            return -ENOMEM;
+        s->count++;
+    }
+    r->h->has_callers |= s->count > 1;
+    return 0;
 }
 
 static struct open_sample *open_of(struct hot_reading *r, int32_t thread, bool make)
@@ -70,7 +91,8 @@ static struct open_sample *open_of(struct hot_reading *r, int32_t thread, bool m
 static int begin_sample(struct hot_reading *r, const struct rt_event *e)
 {
     struct hot *h = r->h;
-    uint32_t callers = (uint32_t)EVENT_GET(e, EV_SAMPLE, callers), place;
+    bool has_path = (e->flags & EVENT_FLAG_PATH) != 0;
+    uint32_t callers = has_path ? 0 : (uint32_t)EVENT_GET(e, EV_SAMPLE, callers), place;
     uint32_t weight = (uint32_t)EVENT_GET(e, EV_SAMPLE, periods);
     struct open_sample *o = open_of(r, e->thread, true);
     if (o == NULL)
@@ -81,14 +103,16 @@ static int begin_sample(struct hot_reading *r, const struct rt_event *e)
         return -ENOMEM;
     h->samples = more;
     *o = (struct open_sample){e->thread, h->sample_count, callers};
-    h->samples[h->sample_count++] = (struct hot_sample){h->frame_count, 1, weight};
+    h->samples[h->sample_count++] = (struct hot_sample){h->frame_count, 1, weight, false};
     h->weight += weight;
     h->weight_in_windows += e->window >= 0 ? weight : 0;
     h->has_callers |= callers != 0;
     if (add_frame(r, e->a, e->clock, &place) != 0)
         return -ENOMEM;
     h->places[place].weight += weight;
-    return 0;
+    return has_path ? add_path(r, &h->samples[h->sample_count - 1],
+                               (uint32_t)EVENT_GET(e, EV_SAMPLE, path))
+                    : 0;
 }
 
 static int add_caller(struct hot_reading *r, struct open_sample *o, uint64_t address,
@@ -148,7 +172,7 @@ static int read_all(struct hot_reading *r, struct rt_rank *rank, struct rt_error
 int hot_collect(struct hot *h, struct rt_rank *rank, const struct window_span *windows,
                 struct rt_error *e)
 {
-    struct hot_reading r = {.h = h, .windows = windows};
+    struct hot_reading r = {.h = h, .windows = windows, .rank = rank};
     const char *asked = rt_rank_metadata(rank, "option.sample");
     if (asked != NULL && h->asked[0] == '\0')
         (void)snprintf(h->asked, sizeof h->asked, "%s", asked);

@@ -7,6 +7,8 @@
 #include "base/format/memory_recording.h"
 #include "tools/addresses.h"
 #include "tools/json.h"
+#include "tools/report/call_sites.h"
+#include "tools/report/call_tree.h"
 #include "tools/tools.h"
 #include "writer/writer.h"
 
@@ -136,7 +138,9 @@ struct report {
     size_t chain_count;
     /* names of the MPI functions that occur; else NULL */
     char *names[REPORT_FUNCTIONS];
-    struct addresses addresses; /* of the program's functions */
+    struct addresses addresses; /* of the program's functions and of call sites */
+    struct call_sites call_sites;
+    struct call_tree call_tree;
     struct report_text_item *never_fired;
     size_t never_fired_count;
     char **log;
@@ -225,13 +229,13 @@ const char *report_time_text(char out[24], double ns);
 const char *report_bytes_text(char out[24], uint64_t bytes);
 
 /* top: functions shown, 0: all. all: every window and rank, however many. */
-void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
+void report_print_text(FILE *out, struct report *r, const struct report_estimate *estimate,
                        size_t top, bool all);
 void report_print_mpi(FILE *out, const struct report *r, size_t top);
 void report_print_windows(FILE *out, const struct report *r, bool all);
 /* Prints the totals of a counting run; nothing for other runs. report_instructions.c */
 void report_instructions_print(FILE *out, const struct report *r, bool all);
-void report_print_json(FILE *out, const struct report *r, const struct report_estimate *estimate);
+void report_print_json(FILE *out, struct report *r, const struct report_estimate *estimate);
 
 /* --- functions of the program: report_functions.c --------------------------------------------- */
 
@@ -299,9 +303,9 @@ void report_uneven_json(struct json *j, const struct report *r);
 void report_collect_waits(struct report *r, const struct rt_run *run,
                           const struct rank_list *ranks);
 void report_free_waits(struct report *r);
-void report_waits_print(FILE *out, const struct report *r);
+void report_waits_print(FILE *out, struct report *r);
 /* Writes the members "waits", "messages" ... */
-void report_waits_json(struct json *j, const struct report *r);
+void report_waits_json(struct json *j, struct report *r);
 
 /* --- rates: report_rates.c; of all given ranks together; NAN: unknown ------------------------- */
 

@@ -289,6 +289,8 @@ void report_free(struct report *r)
     for (size_t i = 0; i < r->never_fired_count; i++)
         free(r->never_fired[i].text);
     addresses_free(&r->addresses);
+    call_sites_free(&r->call_sites);
+    call_tree_free(&r->call_tree);
     report_free_waits(r);
     free_texts(r->chains, r->chain_count);
     free_texts(r->log, r->log_count);

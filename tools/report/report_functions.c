@@ -209,8 +209,6 @@ void report_functions_print(FILE *out, const struct report *r, size_t top)
     if (n > 0 && unmatched > 0)
         (void)fprintf(out, "  not in these times: %llu calls without their other end\n",
                       (unsigned long long)unmatched);
-    if (n > 0)
-        addresses_print_lacks(out, &r->addresses);
     free(rows);
 }
 

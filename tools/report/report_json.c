@@ -271,7 +271,7 @@ static void write_estimate(struct json *j, const struct report_estimate *e)
     json_object_end(j);
 }
 
-void report_print_json(FILE *out, const struct report *r, const struct report_estimate *estimate)
+void report_print_json(FILE *out, struct report *r, const struct report_estimate *estimate)
 {
     struct json j = {.out = out, .indented = true};
     uint64_t events = 0, lost = 0;
@@ -310,6 +310,7 @@ void report_print_json(FILE *out, const struct report *r, const struct report_es
     write_estimate(&j, estimate);
     report_rates_json(&j, r->ranks, r->rank_count);
     write_mpi(&j, r);
+    call_sites_json(&j, r);
     report_functions_json(&j, r);
     write_notes(&j, r);
     json_object_end(&j);

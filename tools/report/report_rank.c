@@ -2,6 +2,7 @@
  * Reads one rank file for the report: its tables, then its events once, in blocks. */
 #include "tools/open_run.h"
 #include "base/format/event_fields.h"
+#include "tools/mpi_leave.h"
 #include "tools/report/report.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ struct call_stack {
     unsigned depth;
     /* events were dropped: a leave may come whose enter is lost */
     bool gap;
+    uint32_t told_path;           /* call path of the next leave, by EV_MPI_CALL_PATH */
     struct report_window *window; /* the thread's open window */
     struct {
         uint32_t function;
@@ -29,6 +31,12 @@ struct call_stack {
     } calls[STACK_DEPTH];
 };
 
+/* Where a call path of the file belongs in the report. */
+struct path_place {
+    bool known;
+    uint32_t item, node; /* of the call sites, of the call tree */
+};
+
 struct rank_pass {
     struct report *report;
     struct report_rank *out;
@@ -36,6 +44,8 @@ struct rank_pass {
     struct call_stack *stacks;
     size_t stack_count;
     struct function_pass functions;
+    struct path_place *places; /* by number of a call path */
+    size_t place_room;
     size_t next_window; /* of out->windows, which are in the order of their openings */
 };
 
@@ -201,6 +211,7 @@ static struct call_stack *stack_of(struct rank_pass *p, int32_t thread)
     more->thread = thread;
     more->depth = 0;
     more->gap = false;
+    more->told_path = 0;
     more->window = NULL;
     return more;
 }
@@ -242,17 +253,57 @@ static void take_late_bytes(struct rank_pass *p, struct call_stack *s, const str
                             uint32_t f)
 {
     uint64_t all = EVENT_GET(ev, EV_MPI_LEAVE, bytes);
-    if (all <= s->calls[0].bytes)
+    if ((ev->flags & EVENT_FLAG_PATH) != 0 || all <= s->calls[0].bytes)
         return;
     p->out->functions[f].bytes += all - s->calls[0].bytes;
     p->out->bytes += all - s->calls[0].bytes;
     if (s->window != NULL)
         s->window->bytes += all - s->calls[0].bytes;
+    s->calls[0].bytes = all;
 }
 
-static void take_leave(struct rank_pass *p, struct call_stack *s, const struct rt_event *ev,
-                       uint32_t f)
+static int look_up(struct rank_pass *p, uint32_t path, struct path_place *out)
 {
+    struct addresses *a = &p->report->addresses;
+    int rc = call_sites_find(a, p->rank, path, &out->item);
+    out->known = true;
+    return rc == 0 ? call_tree_path(&p->report->call_tree, a, p->rank, path, &out->node) : rc;
+}
+
+static int place_of(struct rank_pass *p, uint32_t path, struct path_place *out)
+{
+    if (path >= p->place_room) {
+        size_t room = 2 * (size_t)path + 64;
+        struct path_place *more = realloc(p->places, room * sizeof *more);
+        if (more == NULL)
+            return -ENOMEM;
+        memset(more + p->place_room, 0, (room - p->place_room) * sizeof *more);
+        p->places = more;
+        p->place_room = room;
+    }
+    int rc = p->places[path].known ? 0 : look_up(p, path, &p->places[path]);
+    *out = p->places[path];
+    return rc;
+}
+
+/* Adds an outermost call to its call site and its call path. */
+static int take_site(struct rank_pass *p, const struct call_stack *s, uint32_t path, double ns)
+{
+    struct path_place place;
+    struct report *r = p->report;
+    uint32_t function = s->calls[0].function;
+    uint64_t bytes = s->calls[0].bytes != MOST_BYTES ? s->calls[0].bytes : 0;
+    int rc = place_of(p, path, &place);
+    if (rc == 0)
+        rc = call_sites_add_call(&r->call_sites, (size_t)(p->out - r->ranks), function, place.item,
+                                 ns, bytes);
+    return rc == 0 ? call_tree_add_call(&r->call_tree, place.node, function, ns, bytes) : rc;
+}
+
+static int take_leave(struct rank_pass *p, struct call_stack *s, const struct rt_event *ev,
+                      uint32_t f)
+{
+    uint32_t path = mpi_leave_path(ev, &s->told_path);
     /* An exception or longjmp() out of a call skips leaves: drop the calls above the matching
      * enter. */
     unsigned depth = s->depth < STACK_DEPTH ? s->depth : STACK_DEPTH;
@@ -260,14 +311,14 @@ static void take_leave(struct rank_pass *p, struct call_stack *s, const struct r
         depth--;
     if (depth == 0) {
         p->out->unmatched += !s->gap;
-        return;
+        return 0;
     }
     if (s->depth <= STACK_DEPTH)
         p->out->unmatched += s->depth - depth;
     s->depth = depth - 1;
     p->out->functions[f].cut += (ev->flags & EVENT_FLAG_CUT) != 0;
     if (s->depth > 0)
-        return;
+        return 0;
     take_late_bytes(p, s, ev, f);
     double ns = ev->clock >= s->calls[0].clock
                     ? rt_rank_span_ns(p->rank, ev->clock - s->calls[0].clock)
@@ -279,6 +330,7 @@ static void take_leave(struct rank_pass *p, struct call_stack *s, const struct r
         thread->mpi_ns += ns;
     if (s->window != NULL)
         s->window->mpi_ns += ns;
+    return take_site(p, s, path, ns);
 }
 
 static void name_function(struct rank_pass *p, uint32_t f, uint32_t code)
@@ -313,7 +365,8 @@ static int take_event(struct rank_pass *p, const struct rt_event *ev, uint64_t r
     bool counted = ev->code == EV_MPI_COUNTER || ev->code == EV_COUNTER;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);
-    if (!gap && !enter && !counted && !EVENT_IS_MPI_LEAVE(ev->code))
+    bool told = ev->code == EV_MPI_CALL_PATH;
+    if (!gap && !enter && !counted && !told && !EVENT_IS_MPI_LEAVE(ev->code))
         return 0;
     struct call_stack *s = stack_of(p, ev->thread);
     if (s == NULL)
@@ -327,19 +380,22 @@ static int take_event(struct rank_pass *p, const struct rt_event *ev, uint64_t r
         return 0;
     }
     uint32_t f = EVENT_MPI_FUNCTION(ev->code);
-    if (gap) {
+    if (told) {
+        s->told_path = (uint32_t)EVENT_GET(ev, EV_MPI_CALL_PATH, path);
+    } else if (gap) {
         /* Cut leaves precede a window's close, so a longjmp() skipped the leaves of calls that are
          * still open. */
         s->gap = ev->code == EV_DROPPED;
         p->out->unmatched += s->gap ? 0 : s->depth;
         s->depth = 0;
+        s->told_path = 0;
         if (ev->code != EV_DROPPED)
             s->window = ev->code == EV_WINDOW_OPEN ? opened_here(p, row) : NULL;
     } else if (enter) {
         name_function(p, f, ev->code);
         take_enter(p, s, ev, f);
     } else {
-        take_leave(p, s, ev, f);
+        return take_leave(p, s, ev, f);
     }
     return 0;
 }
@@ -359,6 +415,7 @@ static int pass_over_events(struct rank_pass *p, struct progress *progress, stru
         rt_error_set(e, "no memory");
     free(block);
     free(p->stacks);
+    free(p->places);
     report_functions_end(&p->functions);
     return rc;
 }

@@ -405,7 +405,7 @@ static void print_problems(FILE *out, const struct report *r)
         (void)fprintf(out, "  ... %zu more lines\n", r->log_count - LOG_SHOWN);
 }
 
-void report_print_text(FILE *out, const struct report *r, const struct report_estimate *estimate,
+void report_print_text(FILE *out, struct report *r, const struct report_estimate *estimate,
                        size_t top, bool all)
 {
     print_head(out, r);
@@ -414,9 +414,11 @@ void report_print_text(FILE *out, const struct report *r, const struct report_es
         report_print_estimate(out, estimate);
     report_instructions_print(out, r, all);
     report_print_mpi(out, r, top);
+    call_sites_print(out, r, top);
     report_uneven_print(out, r, all);
     report_waits_print(out, r);
     report_functions_print(out, r, top);
+    addresses_print_lacks(out, &r->addresses);
     report_counters_print(out, r, top);
     report_memory_print(out, r);
     print_ranks(out, r, all);

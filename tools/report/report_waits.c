@@ -2,6 +2,7 @@
  * Who waits for whom, and who sends how much to whom: reads the events of all ranks in the order of
  * time. */
 #include "tools/messages/wait_states.h"
+#include "tools/report/late_calls.h"
 #include "tools/report/report.h"
 
 #include <errno.h>
@@ -29,7 +30,9 @@ struct wait_pair {
 };
 
 struct report_waits {
+    struct report *report;
     const struct window_span *windows;
+    const struct comms *comms;
     struct wait_states *waits;
     struct wait_sum sums[WAIT_KINDS][REPORT_FUNCTIONS];
     struct rank_waits *ranks; /* by rank */
@@ -37,15 +40,26 @@ struct report_waits {
     uint32_t rank_count;
     struct unmatched unmatched;
     uint64_t messages, bytes, collectives_left;
-    char *why_not; /* why nothing is known; else NULL */
+    struct late_calls late;
+    bool no_memory; /* for all waits by call site */
+    char *why_not;  /* why nothing is known; else NULL */
 };
+
+static uint32_t item_of(const struct report_waits *w, const struct wait_place *at)
+{
+    uint32_t item = KEY_NONE;
+    int rc = at->path != 0 ? call_sites_find(&w->report->addresses,
+                                             comms_file(w->comms, at->process), at->path, &item)
+                           : 0;
+    return rc == 0 ? item : KEY_NONE;
+}
 
 static void add_wait(void *context, const struct wait_state *x)
 {
     struct report_waits *w = context;
-    if (!window_span_has(w->windows, x->window) || x->function >= REPORT_FUNCTIONS)
+    if (!window_span_has(w->windows, x->window) || x->site.function >= REPORT_FUNCTIONS)
         return;
-    struct wait_sum *s = &w->sums[x->kind][x->function];
+    struct wait_sum *s = &w->sums[x->kind][x->site.function];
     double ns = (double)x->ns;
     s->waits++;
     s->total_ns += ns;
@@ -54,6 +68,12 @@ static void add_wait(void *context, const struct wait_state *x)
         s->rank = x->rank;
         s->for_rank = x->for_rank;
     }
+    call_sites_add_wait(&w->report->call_sites, x->site.function, item_of(w, &x->site), ns);
+    uint32_t node;
+    w->no_memory |= call_tree_path(&w->report->call_tree, &w->report->addresses,
+                                   comms_file(w->comms, x->site.process), x->site.path, &node) != 0;
+    call_tree_add_wait(&w->report->call_tree, node, x->site.function, ns);
+    w->no_memory |= late_calls_add(&w->late, x, item_of(w, &x->cause)) != 0;
     if (x->rank >= 0 && (uint32_t)x->rank < w->rank_count)
         w->ranks[x->rank].waited_ns += ns;
     if (x->for_rank >= 0 && (uint32_t)x->for_rank < w->rank_count)
@@ -164,6 +184,7 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
     if (w == NULL)
         return;
     r->waits = w;
+    w->report = r;
     w->windows = &r->windows;
     if (is_growing(r)) {
         w->why_not = strdup("files are still being written");
@@ -176,8 +197,13 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
         rc = streams_open(&s, run, ranks, &skipped, &e);
     if (rc == 0 && opening.why == NULL)
         rc = comms_open(&c, s, &e);
+    w->comms = c;
     if (rc == 0 && opening.why == NULL)
         rc = pass(w, s, c, &e);
+    if (rc == 0 && w->no_memory) {
+        rt_error_set(&e, "no memory");
+        rc = -ENOMEM;
+    }
     w->why_not = rc != 0 ? strdup(e.text) : opening.why;
     comms_close(c);
     streams_close(s);
@@ -187,6 +213,7 @@ void report_free_waits(struct report *r)
 {
     if (r->waits == NULL)
         return;
+    late_calls_free(&r->waits->late);
     free(r->waits->ranks);
     free(r->waits->pairs);
     free(r->waits->why_not);
@@ -301,7 +328,7 @@ static void print_left(FILE *out, const struct report_waits *w)
             w->collectives_left);
 }
 
-void report_waits_print(FILE *out, const struct report *r)
+void report_waits_print(FILE *out, struct report *r)
 {
     const struct report_waits *w = r->waits;
     if (w == NULL)
@@ -312,6 +339,7 @@ void report_waits_print(FILE *out, const struct report *r)
     }
     print_sums(out, r);
     print_ranks(out, w);
+    late_calls_print(out, r, &w->late);
     print_pairs(out, w);
     uint64_t left = w->collectives_left;
     for (int i = 0; i < UNMATCHED_REASONS; i++)
@@ -372,19 +400,24 @@ static void json_ranks(struct json *j, const struct report_waits *w)
     json_array_end(j);
 }
 
-void report_waits_json(struct json *j, const struct report *r)
+void report_waits_json(struct json *j, struct report *r)
 {
     const struct report_waits *w = r->waits;
     if (w == NULL || w->why_not != NULL) {
-        static const char *const names[] = {
-            "waits",           "waits_by_rank",      "messages",
-            "unmatched_sends", "unmatched_receives", "unmatched_collectives"};
+        static const char *const names[] = {"waits",
+                                            "waits_by_rank",
+                                            "messages",
+                                            "late_calls",
+                                            "unmatched_sends",
+                                            "unmatched_receives",
+                                            "unmatched_collectives"};
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             json_null(j, names[i]);
         return;
     }
     json_sums(j, r);
     json_ranks(j, w);
+    late_calls_json(j, r, &w->late);
     uint64_t sends = 0, receives = 0;
     for (int i = 0; i < UNMATCHED_REASONS; i++) {
         sends += w->unmatched.sends[i];

@@ -27,6 +27,7 @@ class Flag(enum.IntFlag):
     LATE = 0x08  # the edge came later than requested
     NESTED = 0x10  # made inside another recorded MPI call
     FORTRAN = 0x20  # reached through a Fortran entry point
+    PATH = 0x40  # the leave of an MPI call: b is its call path
 
 
 def code(text):
@@ -39,6 +40,7 @@ WINDOW_CLOSE = code("RW]")
 DROPPED = code("RDd")
 MPI_COMPLETE = code("MCc")
 MPI_BYTES = code("MCb")
+MPI_CALL_PATH = code("MCp")
 MPI_CANCELLED = code("MCx")
 FUNCTION_ENTER = code("FEe")
 FUNCTION_LEAVE = code("FLl")

@@ -276,14 +276,27 @@ def signed32(words):
 def mpi_rows(file, **filters):
     """Returns (rows, edge, function) of the enters and leaves of MPI functions.
 
-    EV_DROPPED events are among the rows. edge and function: as of codes.mpi_edges().
+    EV_DROPPED and EV_MPI_CALL_PATH events are among the rows. edge and function: as of
+    codes.mpi_edges().
     """
     parts = []
     for block in raw_blocks(file, **filters):
         edge, _ = codes.mpi_edges(block["code"])
-        parts.append(block[(edge != 0) | (block["code"] == codes.DROPPED)])
+        parts.append(block[(edge != 0) | np.isin(block["code"], (codes.DROPPED, codes.MPI_CALL_PATH))])
     rows = np.concatenate(parts) if parts else file.no_rows("events")
     return (rows, *codes.mpi_edges(rows["code"]))
+
+
+def mpi_paths(rows, leaves):
+    """Returns the call path of each leave (positions in rows of mpi_rows()); 0: unknown."""
+    in_leave = (rows["flags"] & codes.Flag.PATH) != 0
+    path = np.where(in_leave, field(rows, "EV_MPI_LEAVE", "path"), 0).astype(np.uint32)
+    is_leave = codes.mpi_edges(rows["code"])[0] < 0
+    for at in np.flatnonzero(rows["code"] == codes.MPI_CALL_PATH):  # few: it belongs to the next leave
+        after = np.flatnonzero(is_leave[at:] & (rows["thread"][at:] == rows["thread"][at]))
+        if len(after) and not in_leave[at + after[0]]:
+            path[at + after[0]] = rows["a"][at]
+    return path[leaves]
 
 
 def mpi_names(file):
@@ -313,7 +326,8 @@ def mpi_calls(file, function=None, **filters):
     begin, end = file.clock.ns(enter["clock"]), file.clock.ns(leave["clock"])
     cut = (enter["flags"] & codes.Flag.CUT) != 0
     # The leave has the bytes and the communicator if they were not known at the enter.
-    facts = {"b": np.where(leave["b"] != 0, leave["b"], enter["b"])}
+    has_facts = (leave["b"] != 0) & ((leave["flags"] & codes.Flag.PATH) == 0)
+    facts = {"b": np.where(has_facts, leave["b"], enter["b"])}
     # A call with MPI_PROC_NULL has no message.
     size = np.where(peer == codes.PROC_NULL, 0, field(facts, "EV_MPI_ENTER", "bytes")).astype(np.int64)
     calls = pd.DataFrame({
@@ -328,6 +342,7 @@ def mpi_calls(file, function=None, **filters):
         "tag": nullable(tag, tag == codes.ABSENT, "Int32"),
         "comm": nullable(field(facts, "EV_MPI_ENTER", "comm").astype(np.int32), cut, "Int32"),
         "request": leave["a"],
+        "path": mpi_paths(rows, e),
         "depth": depth,
         "nested": (enter["flags"] & codes.Flag.NESTED) != 0,
         "fortran": (enter["flags"] & codes.Flag.FORTRAN) != 0,

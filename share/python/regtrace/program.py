@@ -7,7 +7,8 @@ import pandas as pd
 from regtrace import codes, events
 from regtrace.format import field
 from regtrace.frames import nullable, pair_rows, raw
-from regtrace.symbols import Symbols
+from regtrace.errors import RegtraceError
+from regtrace.symbols import Symbols, lines
 
 
 def places(file, addresses, clocks):
@@ -74,6 +75,36 @@ def functions(file, known, **filters):
     return frame, len(alone), changed
 
 
+def paths(file, known):
+    """Returns (frame with a row per call path, changed): as functions() has them."""
+    try:
+        rows = file.table("paths")
+    except RegtraceError:
+        rows = np.empty(0, dtype=[(name, "u4") for name in ("path", "parent", "image", "build_id")] + [("offset", "u8")])
+    texts = file.strings()
+    names, images, changed = [], [], set()
+    for row in rows:
+        image = (texts.get(int(row["image"]), "?"), texts.get(int(row["build_id"]), "")) if row["image"] else None
+        name = None
+        if image is not None:
+            if image not in known:
+                known[image] = Symbols(*image)
+            if known[image].changed:
+                changed.add(image[0])
+            name = known[image].name(int(row["offset"]) - 1)
+        names.append(name)
+        images.append(None if image is None else image[0])
+    frame = pd.DataFrame({
+        "path": rows["path"],
+        "parent": rows["parent"],
+        "function": pd.array(names, dtype="string"),
+        "line": pd.array(lines(images, rows["offset"], changed), dtype="string"),
+        "image": pd.array(images, dtype="string"),
+        "offset": rows["offset"],
+    })  # fmt: skip
+    return frame, changed
+
+
 def counters(file, **filters):
     """Returns a row per event of REGTRACE_EVENTS and window of a thread, with rates."""
     rows = raw(file, code=np.array([codes.COUNTER], dtype=np.uint32), **filters)
@@ -122,7 +153,8 @@ def samples(file, **filters):
         if of >= 0:
             callers[of] += [int(a), int(b)]
     rows = rows[first]
-    counts = (rows["b"] >> np.uint64(32)).astype(np.int64)
+    has_path = (rows["flags"] & codes.Flag.PATH) != 0
+    counts = np.where(has_path, 0, field(rows, "EV_SAMPLE", "callers")).astype(np.int64)
     callers = [tuple(c[:n]) for c, n in zip(callers, counts)]
     maps, at, offset = places(file, rows["a"], rows["clock"])
     texts = file.strings()
@@ -134,7 +166,8 @@ def samples(file, **filters):
         "ip": rows["a"],
         "image": pd.array(paths, dtype="string"),
         "offset": offset,
-        "periods": (rows["b"] & np.uint64(0xFFFFFFFF)).astype(np.int64),
+        "periods": field(rows, "EV_SAMPLE", "periods").astype(np.int64),
+        "path": np.where(has_path, field(rows, "EV_SAMPLE", "path"), 0).astype(np.uint32),
         "link": [c[0] if c else 0 for c in callers],
         "callers": [c[1:] for c in callers],
     })  # fmt: skip

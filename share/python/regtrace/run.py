@@ -177,6 +177,7 @@ class Run:
         - peer, tag: NA if the call has none; may be regtrace.ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT
         - comm: 1 world, 2 self, 0 none, others as in comms()
         - request: opaque, 0 none
+        - path: where the call was made, a number of paths(); 0 unknown
         - depth > 0, nested: the call was made inside another call
         - cut_begin, cut_end: the call's real begin or end lies outside the window, and the time is
           that of the window's edge
@@ -248,6 +249,24 @@ class Run:
             text = f"no names of functions in {', '.join(sorted(changed))}: changed since the run"
             warnings.warn(text, IncompleteWarning, stacklevel=2)
         return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
+
+    def paths(self, rank=None):
+        """Returns a row per call path: the places that MPI calls were made from.
+
+        path: its number in the file of its rank, as mpi_calls() has it. parent: the path that it
+        was called from, 0 if unknown. function, line: of the call, from the images on this machine
+        as they are now; NA if unknown. line needs addr2line(1) of binutils, and debug information.
+        image, offset: its return address.
+        """
+        parts, known, changed = [], {}, set()
+        for f in self._chosen(rank):
+            frame, other = program.paths(f, known)
+            parts.append(self._labelled(f, frame))
+            changed |= other
+        if changed:
+            text = f"no names of functions in {', '.join(sorted(changed))}: changed since the run"
+            warnings.warn(text, IncompleteWarning, stacklevel=2)
+        return _joined(parts)
 
     def marks(self, rank=None, window=None, thread=None):
         """Returns a row per push, pop or set of a mark."""

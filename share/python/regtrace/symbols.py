@@ -7,6 +7,7 @@ A file counts only if it is still that of the run.
 import ctypes
 import mmap
 import os
+import subprocess
 
 import numpy as np
 
@@ -131,3 +132,22 @@ def readable(name):
     text = ctypes.string_at(plain).decode("utf-8", "replace")
     _libc.free(plain)
     return text
+
+
+def lines(images, offsets, changed):
+    """Returns FILE:LINE of the calls that return to these offsets, by addr2line(1); None: unknown.
+
+    images: paths, None for none. changed: paths of files that are not those of the run any more.
+    """
+    found = [None] * len(images)
+    for image in {i for i in images if i is not None and i not in changed and os.path.isfile(i)}:
+        at = [k for k, i in enumerate(images) if i == image]
+        asked = "".join(f"{int(offsets[k]) - 1:#x}\n" for k in at)
+        try:
+            done = subprocess.run(["addr2line", "-e", image], input=asked, capture_output=True, text=True, check=False)
+        except OSError:  # not installed
+            return found
+        for k, line in zip(at, done.stdout.splitlines()):
+            if not line.startswith("??") and not line.endswith((":?", ":0")):
+                found[k] = line.split(" (discriminator")[0]
+    return found

@@ -70,6 +70,7 @@ class Rank:
         self.losses = f["losses"][:]
         self.names = {int(r["code"]): (text(r["name"]), text(r["label"])) for r in f["functions"][:]}
         self.points = f["calibration"][:]
+        self.paths = f["paths"][:]
         f.close()
         self.places = np.arange(len(self.events))  # row numbers in /events
         if span:
@@ -203,14 +204,14 @@ def signed32(word):
     return word - 2**32 if word & 2**31 else word
 
 
-def payload(k, name, label, a, b):
+def payload(k, name, label, flags, a, b):
     """Decodes the two words of the kinds of events that matter most; returns None for others."""
     if name.startswith("MPI_") and label == "enter":
         want = {n: v for n, v in (("peer", signed32(a)), ("tag", signed32(a >> 32))) if v != -2**31}
         return {**want, "bytes": b & (2**48 - 1), **({"comm": b >> 48} if b >> 48 else {})}
     if name.startswith("MPI_"):
         what = "message" if "probe" in name else "request"
-        return {**({what: hex(a)} if a else {}), **({"bytes": b} if b else {})}
+        return {**({what: hex(a)} if a else {}), **({"path" if flags & 64 else "bytes": b} if b else {})}
     if name == "EV_MPI_COMPLETE":
         return {"request": hex(a), **{n: v for n, v in (("source", signed32(b)), ("tag", signed32(b >> 32))) if v != -2**31}}
     if name == "EV_MPI_BYTES":
@@ -261,7 +262,7 @@ def same_event(k, e, row, place, origin):
             "window": int(row["window"]) if int(row["window"]) >= 0 else None,
             "cpu": int(row["cpu"]) if int(row["cpu"]) != 65535 else None,
             "cut": bool(flags & 4), "late": bool(flags & 8), "nested": bool(flags & 16), "fortran": bool(flags & 32)}
-    data = payload(k, name, label, int(row["a"]), int(row["b"]))
+    data = payload(k, name, label, flags, int(row["a"]), int(row["b"]))
     if name == "EV_FIRED":
         data.update(fired_row(k, place))
     return all(e[n] == v for n, v in want.items()) and close(e["ns"], k.ns(row["clock"]) - origin) and \
@@ -330,6 +331,8 @@ def check_text(ranks, path):
     all_ns = sum(sum(mpi[k.file][2].values()) * k.rate for k in mains)
     for line in lines:
         words = line.split()
+        if line.startswith("Time in MPI by call site"):
+            break
         if not re.match(r"  MPI_\w+ +\d+ ", line) or len(words) != 13:
             continue
         functions += 1
@@ -364,6 +367,21 @@ def check_text(ranks, path):
        int(words[4]) == sum(int(k.threads["waits"].sum()) for k in ranks), "for people: the waits", str(words))
 
 
+def check_sites(ranks, report):
+    """Compares the sums over call sites with those of the events, and the places with /paths."""
+    mpi, wrong = [(k, k.mpi()) for k in ranks], []
+    for name in {n for _, m in mpi for n in m[0]}:
+        sites = [s for s in report["call_sites"] if s["function"] == name]
+        outermost = sum(m[0][name] - m[1][name] for _, m in mpi)
+        time_ns = sum(m[2][name] * k.rate for k, m in mpi)
+        if sum(s["calls"] for s in sites) > outermost or not close(sum(s["total_ns"] for s in sites), time_ns):
+            wrong.append((name, outermost, time_ns, sites))
+    ok(not wrong, "call sites: calls and times add up to those of the functions", str(wrong[:1]))
+    places = {(k.strings[int(p["image"])] if p["image"] else None, hex(int(p["offset"]))) for k in ranks for p in k.paths}
+    got = {(s["image"], s["return_offset"]) for s in report["call_sites"] if s["return_offset"]}
+    ok(got <= places and (got or not places), "call sites: their places are those of /paths", str(got - places))
+
+
 def main():
     folder, report_path, dump_path, text_path, lines_path = sys.argv[1:6]
     with open(report_path, encoding="utf-8") as f:
@@ -387,6 +405,7 @@ def main():
                 (f["imbalance"] is None or abs(f["imbalance"] - max(times) * len(times) / sum(times)) < 1e-3)):
             ok(False, f"imbalance of {f['name']}", str((f, times)))
     ok(True, "imbalances were compared")
+    check_sites(ranks, report)
     print(f"1..{count}")
     return 1 if failed else 0
 

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Brings collective calls of all ranks together. Memory holds meetings that not all ranks have
+ * entered and left in windows. */
+#include "tools/messages/meetings.h"
+
+#include "base/toolkit/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { PLACES = 16384 };
+
+struct entry {
+    int64_t begin, end; /* end INT64_MAX: not ended, or it has no leave */
+    int32_t rank, window;
+    uint32_t stream, process;
+    uint32_t path;
+    bool is_over;
+};
+
+struct meeting {
+    struct meeting *next; /* in the same place of the hash table */
+    uint64_t number;
+    struct entry *entries;
+    size_t count, room, over;
+    uint16_t function;
+    bool is_complete; /* all ranks have entered; it is not in the hash table any more */
+};
+
+struct gathering {
+    uint32_t size; /* ranks; 0: unknown */
+    struct meeting *meetings[PLACES];
+};
+
+/* Where a thread is. */
+struct attendance {
+    struct meeting *meeting; /* NULL: in none */
+    size_t place;            /* its entry there */
+};
+
+struct meetings {
+    const struct comms *comms;
+    struct attendance *threads; /* by stream */
+    uint32_t thread_count;
+    struct gathering **gatherings; /* by communicator; NULL: no call yet */
+    uint32_t comm_count;
+    void (*told)(void *context, const struct wait_state *w);
+    void *context;
+    uint64_t left;
+};
+
+struct meetings *meetings_open(const struct comms *comms, uint32_t streams,
+                               void (*told)(void *context, const struct wait_state *w),
+                               void *context)
+{
+    struct meetings *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    m->comms = comms;
+    m->told = told;
+    m->context = context;
+    m->thread_count = streams;
+    (void)comms_all(comms, &m->comm_count);
+    m->threads = calloc(streams + 1u, sizeof *m->threads);
+    m->gatherings = calloc(m->comm_count + 1u, sizeof(struct gathering *));
+    if (m->threads != NULL && m->gatherings != NULL)
+        return m;
+    meetings_close(m);
+    return NULL;
+}
+
+static void free_meeting(struct meetings *m, struct meeting *x)
+{
+    for (size_t i = 0; i < x->count; i++)
+        if (m->threads[x->entries[i].stream].meeting == x)
+            m->threads[x->entries[i].stream].meeting = NULL;
+    free(x->entries);
+    free(x);
+}
+
+/* --- waits ------------------------------------------------------------------------------------ */
+
+/* Reports the waits for the rank that came last. */
+static void tell(const struct meetings *m, const struct meeting *x)
+{
+    const struct entry *last = x->entries;
+    for (size_t i = 1; i < x->count; i++)
+        if (x->entries[i].begin >= last->begin)
+            last = &x->entries[i];
+    for (size_t i = 0; i < x->count; i++) {
+        const struct entry *e = &x->entries[i];
+        int64_t until = e->end < last->begin ? e->end : last->begin;
+        const struct wait_state wait = {
+            .kind = WAIT_AT_COLLECTIVE,
+            .rank = e->rank,
+            .for_rank = last->rank,
+            .window = e->window,
+            .begin_ns = e->begin,
+            .ns = until - e->begin,
+            .site = {.process = e->process, .path = e->path, .function = x->function},
+            .cause = {.process = last->process, .path = last->path, .function = x->function}};
+        if (wait.ns > 0)
+            m->told(m->context, &wait);
+    }
+}
+
+static void tell_if_over(struct meetings *m, struct meeting *x)
+{
+    if (!x->is_complete || x->over < x->count)
+        return;
+    tell(m, x);
+    free_meeting(m, x);
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+static struct gathering *gathering_of(struct meetings *m, uint32_t comm)
+{
+    struct gathering **g = &m->gatherings[comm];
+    uint32_t count;
+    const struct comm *c = &comms_all(m->comms, &count)[comm];
+    bool known = c->size[0] != 0 && (c->sides == 1 || c->size[1] != 0);
+    if (*g == NULL && (*g = calloc(1, sizeof **g)) != NULL && known)
+        (*g)->size = c->size[0] + (c->sides > 1 ? c->size[1] : 0);
+    return *g;
+}
+
+/* Returns the pointer that links to the meeting of this number, which it makes if there is none;
+ * NULL if there is no memory. */
+static struct meeting **meeting_of(struct gathering *g, uint64_t number, uint32_t function)
+{
+    struct meeting **at = &g->meetings[number % PLACES];
+    while (*at != NULL && (*at)->number != number)
+        at = &(*at)->next;
+    if (*at == NULL && (*at = calloc(1, sizeof **at)) != NULL) {
+        (*at)->number = number;
+        (*at)->function = (uint16_t)function;
+    }
+    return *at != NULL ? at : NULL;
+}
+
+/* Returns the place for a process's entry: a new one, or that of its earlier call of this number,
+ * which has failed then. */
+static size_t place_of(struct meetings *m, struct meeting *x, uint32_t process)
+{
+    size_t place = 0;
+    while (place < x->count && x->entries[place].process != process)
+        place++;
+    if (place == x->count) {
+        x->count++;
+    } else {
+        struct attendance *t = &m->threads[x->entries[place].stream];
+        if (t->meeting == x)
+            t->meeting = NULL;
+        x->over -= x->entries[place].is_over;
+    }
+    return place;
+}
+
+int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t comm,
+                   uint64_t number, uint32_t function)
+{
+    uint32_t process = comms_process_of(m->comms, r->stream);
+    struct gathering *g = gathering_of(m, comm);
+    struct meeting **at = g != NULL && g->size != 0 ? meeting_of(g, number, function) : NULL;
+    if (g != NULL && (g->size == 0 || (at != NULL && (*at)->function != function))) {
+        m->left++; /* or the ranks do not agree on what they call */
+        return 0;
+    }
+    void *entries =
+        at != NULL ? array_grown((*at)->entries, (*at)->count, &(*at)->room, sizeof *(*at)->entries)
+                   : NULL;
+    if (entries == NULL)
+        return -ENOMEM;
+    struct meeting *x = *at;
+    x->entries = entries;
+    size_t place = place_of(m, x, process);
+    x->entries[place] = (struct entry){.begin = r->ns,
+                                       .end = INT64_MAX,
+                                       .rank = comms_world_rank(m->comms, process),
+                                       .window = r->event.window,
+                                       .stream = r->stream,
+                                       .process = process};
+    m->threads[r->stream] = (struct attendance){x, place};
+    if (x->count == g->size) {
+        x->is_complete = true;
+        *at = x->next;
+    }
+    return 0;
+}
+
+static void end_entry(struct meetings *m, struct attendance *t, int64_t ns, uint32_t path)
+{
+    struct meeting *x = t->meeting;
+    t->meeting = NULL;
+    if (x == NULL)
+        return;
+    x->entries[t->place].end = ns;
+    x->entries[t->place].path = path;
+    x->entries[t->place].is_over = true;
+    x->over++;
+    tell_if_over(m, x);
+}
+
+void meetings_leave(struct meetings *m, uint32_t stream, int64_t ns, uint32_t path)
+{
+    end_entry(m, &m->threads[stream], ns, path);
+}
+
+void meetings_forget(struct meetings *m, uint32_t stream)
+{
+    end_entry(m, &m->threads[stream], INT64_MAX, 0);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void free_gathering(struct meetings *m, struct gathering *g)
+{
+    for (size_t i = 0; g != NULL && i < PLACES; i++)
+        for (struct meeting *x = g->meetings[i], *next; x != NULL; x = next) {
+            next = x->next;
+            m->left += x->count;
+            free_meeting(m, x);
+        }
+    free(g);
+}
+
+static void free_gatherings(struct meetings *m)
+{
+    for (uint32_t i = 0; m->gatherings != NULL && i < m->comm_count; i++) {
+        free_gathering(m, m->gatherings[i]);
+        m->gatherings[i] = NULL;
+    }
+}
+
+uint64_t meetings_end(struct meetings *m)
+{
+    for (uint32_t i = 0; i < m->thread_count; i++)
+        meetings_forget(m, i);
+    free_gatherings(m);
+    return m->left;
+}
+
+void meetings_close(struct meetings *m)
+{
+    if (m == NULL)
+        return;
+    free_gatherings(m);
+    for (uint32_t i = 0; m->threads != NULL && i < m->thread_count; i++)
+        if (m->threads[i].meeting != NULL)
+            free_meeting(m, m->threads[i].meeting);
+    free(m->threads);
+    free(m->gatherings);
+    free(m);
+}

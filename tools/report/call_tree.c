@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Merges the call paths of all ranks, and prints them as a tree or as folded stacks. */
+#include "tools/report/call_tree.h"
+
+#include "base/search.h"
+#include "base/toolkit/array.h"
+#include "tools/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No path is longer: -callpath is limited. */
+#define PATH_MOST 256
+
+static int node_of(struct call_tree *t, uint32_t parent, uint32_t item, bool is_mpi, uint32_t *node)
+{
+    uint32_t count = t->keys.count;
+    *node = key_table_add(&t->keys, (uint64_t)parent << 1 | is_mpi, item);
+    void *nodes = array_grown(t->nodes, count, &t->room, sizeof *t->nodes);
+    if (*node == KEY_NONE || nodes == NULL)
+        return -ENOMEM;
+    t->nodes = nodes;
+    if (*node == count)
+        t->nodes[count] = (struct call_node){.parent = parent, .item = item, .is_mpi = is_mpi};
+    return 0;
+}
+
+int call_tree_path(struct call_tree *t, struct addresses *a, const struct rt_rank *rank,
+                   uint32_t path, uint32_t *node)
+{
+    const struct rt_path *up[PATH_MOST];
+    size_t n = 0;
+    int rc = 0;
+    for (const struct rt_path *p = call_path_find(rank, path); p != NULL && n < PATH_MOST;
+         p = call_path_find(rank, p->parent))
+        up[n++] = p;
+    *node = KEY_NONE;
+    while (n-- > 0 && rc == 0) {
+        uint32_t item;
+        rc = call_sites_place(a, rank, up[n], &item);
+        if (rc == 0)
+            rc = node_of(t, *node, item, false, node);
+    }
+    return rc;
+}
+
+int call_tree_add_call(struct call_tree *t, uint32_t node, uint32_t function, double ns,
+                       uint64_t bytes)
+{
+    uint32_t leaf;
+    int rc = node_of(t, node, function, true, &leaf);
+    if (rc != 0)
+        return rc;
+    t->nodes[leaf].calls++;
+    t->nodes[leaf].bytes += bytes;
+    t->nodes[leaf].time_ns += ns;
+    return 0;
+}
+
+void call_tree_add_wait(struct call_tree *t, uint32_t node, uint32_t function, double ns)
+{
+    uint32_t leaf = key_table_find(&t->keys, (uint64_t)node << 1 | 1, function);
+    if (leaf != KEY_NONE)
+        t->nodes[leaf].waited_ns += ns;
+}
+
+void call_tree_free(struct call_tree *t)
+{
+    key_table_free(&t->keys);
+    free(t->nodes);
+    *t = (struct call_tree){0};
+}
+
+/* --- printing --------------------------------------------------------------------------------- */
+
+/* Is this a function of libc that calls main, or a thread's first function? */
+static bool is_start(struct report *r, const struct call_node *n)
+{
+    static const char *const names[] = {"_start",
+                                        "__libc_start_main",
+                                        "__libc_start_call_main",
+                                        "__libc_start_main_impl",
+                                        "start_thread",
+                                        "clone3",
+                                        "__clone3",
+                                        "clone",
+                                        "thread_start"};
+    const char *name = n->is_mpi ? NULL : addresses_name(&r->addresses, n->item);
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    const struct address *at = &r->addresses.items[n->is_mpi ? 0 : n->item];
+    return !n->is_mpi && name == NULL && at->image != NO_IMAGE &&
+           strncmp(addresses_image_name(&r->addresses, at->image), "libc.so", 7) == 0;
+}
+
+static void print_node(FILE *out, struct report *r, const struct call_node *n)
+{
+    if (!n->is_mpi)
+        call_site_print(out, &r->addresses, n->item);
+    else
+        (void)fputs(r->names[n->item] != NULL ? r->names[n->item] : "?", out);
+}
+
+/* Adds the sums of all nodes to their parents. */
+static void sum_up(struct call_tree *t)
+{
+    for (uint32_t i = t->keys.count; i-- > 0;) {
+        if (t->nodes[i].parent == KEY_NONE)
+            continue;
+        struct call_node *up = &t->nodes[t->nodes[i].parent];
+        up->calls += t->nodes[i].calls;
+        up->bytes += t->nodes[i].bytes;
+        up->time_ns += t->nodes[i].time_ns;
+        up->waited_ns += t->nodes[i].waited_ns;
+    }
+}
+
+static int by_time(const void *a, const void *b, void *tree)
+{
+    const struct call_tree *t = tree;
+    const struct call_node *x = &t->nodes[*(const uint32_t *)a],
+                           *y = &t->nodes[*(const uint32_t *)b];
+    if (x->parent != y->parent)
+        return x->parent < y->parent ? -1 : 1;
+    if (x->time_ns > y->time_ns || x->time_ns < y->time_ns)
+        return x->time_ns > y->time_ns ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+struct printing {
+    FILE *out;
+    struct report *r;
+    const uint32_t *order; /* nodes by parent, then time */
+    double all_ns, least;
+};
+
+/* Returns the place in `order` of the first child. */
+static size_t first_child(const struct printing *p, uint32_t parent)
+{
+    size_t n, count = p->r->call_tree.keys.count;
+    SEARCH_FIRST(n, count, p->r->call_tree.nodes[p->order[n]].parent < parent);
+    return n;
+}
+
+static void print_children(const struct printing *p, uint32_t parent, unsigned level)
+{
+    const struct call_tree *t = &p->r->call_tree;
+    char total[24], waited[24], bytes[24];
+    double left_ns = 0;
+    size_t left = 0;
+    for (size_t i = first_child(p, parent);
+         i < t->keys.count && t->nodes[p->order[i]].parent == parent; i++) {
+        const struct call_node *n = &t->nodes[p->order[i]];
+        bool is_hidden = is_start(p->r, n);
+        if (n->time_ns < p->least * p->all_ns) {
+            left_ns += n->time_ns;
+            left++;
+            continue;
+        }
+        if (!is_hidden) {
+            (void)fprintf(p->out, "  %11s %5.1f%% %11s %10" PRIu64 " %11s  %*s",
+                          report_time_text(total, n->time_ns),
+                          p->all_ns > 0 ? 100 * n->time_ns / p->all_ns : 0.0,
+                          n->waited_ns > 0 ? report_time_text(waited, n->waited_ns) : "-", n->calls,
+                          report_bytes_text(bytes, n->bytes), (int)(2 * level), "");
+            print_node(p->out, p->r, n);
+            (void)fputc('\n', p->out);
+        }
+        print_children(p, p->order[i], level + !is_hidden);
+    }
+    if (left > 0)
+        (void)fprintf(p->out, "  %11s %5.1f%% %11s %10s %11s  %*s... %zu more (-top 0 shows all)\n",
+                      report_time_text(total, left_ns),
+                      p->all_ns > 0 ? 100 * left_ns / p->all_ns : 0.0, "", "", "", (int)(2 * level),
+                      "", left);
+}
+
+void call_tree_print(FILE *out, struct report *r, double least)
+{
+    struct call_tree *t = &r->call_tree;
+    uint32_t *order = report_room(t->keys.count + 1u, sizeof *order, "call tree");
+    struct printing p = {.out = out, .r = r, .order = order, .least = least};
+    if (order == NULL)
+        return;
+    if (t->keys.count == 0)
+        (void)fputs("No MPI call was recorded.\n", out);
+    sum_up(t);
+    for (uint32_t i = 0; i < t->keys.count; i++) {
+        order[i] = i;
+        p.all_ns += t->nodes[i].parent == KEY_NONE ? t->nodes[i].time_ns : 0;
+    }
+    qsort_r(order, t->keys.count, sizeof *order, by_time, t);
+    if (t->keys.count > 0)
+        (void)fprintf(out,
+                      "%s\nTime in MPI by call path, all ranks together (waited: for other ranks)\n"
+                      "  %11s %6s %11s %10s %11s  %s\n",
+                      r->dir, "total", "share", "waited", "calls", "bytes", "called in");
+    print_children(&p, KEY_NONE, 0);
+    addresses_print_lacks(out, &r->addresses);
+    free(order);
+}
+
+static void print_stack(FILE *out, struct report *r, uint32_t node)
+{
+    const struct call_node *n = &r->call_tree.nodes[node];
+    bool is_hidden = is_start(r, n);
+    if (n->parent != KEY_NONE)
+        print_stack(out, r, n->parent);
+    if (!is_hidden) {
+        print_node(out, r, n);
+        if (!n->is_mpi)
+            (void)fputc(';', out);
+    }
+}
+
+void call_tree_print_folded(FILE *out, struct report *r)
+{
+    for (uint32_t i = 0; i < r->call_tree.keys.count; i++) {
+        if (!r->call_tree.nodes[i].is_mpi)
+            continue;
+        print_stack(out, r, i);
+        (void)fprintf(out, " %.0f\n", r->call_tree.nodes[i].time_ns / 1e3);
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The tree of all call paths of MPI calls, all ranks together: `regtrace report --tree`. */
+#ifndef REGTRACE_TOOLS_REPORT_CALL_TREE_H
+#define REGTRACE_TOOLS_REPORT_CALL_TREE_H
+
+#include "base/toolkit/key_table.h"
+#include "tools/addresses.h"
+
+/* A place in code that is called from the path `parent`, or an MPI function that is. Sums are of
+ * outermost MPI calls; those of a place are zero until call_tree_sum(). */
+struct call_node {
+    uint32_t parent; /* KEY_NONE: nothing is known of the caller; less than the own number */
+    uint32_t item;   /* of the addresses; of an MPI function its number */
+    bool is_mpi;
+    uint64_t calls, bytes;
+    double time_ns, waited_ns;
+};
+
+/* Zero-initialize before use; free with call_tree_free(). */
+struct call_tree {
+    struct key_table keys;
+    struct call_node *nodes; /* by number */
+    size_t room;
+};
+
+/* Finds or creates the node of a call path of this rank file; KEY_NONE for path 0. Returns 0 or
+ * -ENOMEM. */
+RT_MUST_CHECK int call_tree_path(struct call_tree *t, struct addresses *a,
+                                 const struct rt_rank *rank, uint32_t path, uint32_t *node);
+/* Adds a call of an MPI function from this node. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int call_tree_add_call(struct call_tree *t, uint32_t node, uint32_t function,
+                                     double ns, uint64_t bytes);
+/* Adds a wait in a call that has been added. */
+void call_tree_add_wait(struct call_tree *t, uint32_t node, uint32_t function, double ns);
+void call_tree_free(struct call_tree *t);
+
+struct report;
+/* Prints the tree, nodes with most time first. Leaves out nodes with less than `least` of all time.
+ * Call it once, as it sums up. */
+void call_tree_print(FILE *out, struct report *r, double least);
+/* Prints a line "place;place;function MICROSECONDS" for each path, as flamegraph.pl and speedscope
+ * read them. */
+void call_tree_print_folded(FILE *out, struct report *r);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Adds up waits by the call that came late, and prints them. */
+#include "tools/report/late_calls.h"
+
+#include "base/toolkit/array.h"
+#include "tools/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define SHOWN 10
+
+int late_calls_add(struct late_calls *l, const struct wait_state *x, uint32_t item)
+{
+    uint32_t function = x->cause.function;
+    uint64_t high = (uint64_t)(uint32_t)x->for_rank << 32 | (uint32_t)x->kind << 16 | function;
+    uint32_t count = l->keys.count, n = key_table_add(&l->keys, high, item);
+    void *rows = array_grown(l->rows, count, &l->room, sizeof *l->rows);
+    if (n == KEY_NONE || rows == NULL)
+        return -ENOMEM;
+    l->rows = rows;
+    if (n == count)
+        l->rows[n] = (struct late_call){
+            .rank = x->for_rank, .kind = x->kind, .function = function, .item = item};
+    struct late_call *c = &l->rows[n];
+    c->waits++;
+    c->cost_ns += (double)x->ns;
+    if ((double)x->ns > c->longest_ns) {
+        c->longest_ns = (double)x->ns;
+        c->longest_rank = x->rank;
+    }
+    return 0;
+}
+
+void late_calls_free(struct late_calls *l)
+{
+    key_table_free(&l->keys);
+    free(l->rows);
+    *l = (struct late_calls){0};
+}
+
+/* --- printing --------------------------------------------------------------------------------- */
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct late_call *x = *(const struct late_call *const *)a,
+                           *y = *(const struct late_call *const *)b;
+    if (x->cost_ns > y->cost_ns || x->cost_ns < y->cost_ns)
+        return x->cost_ns > y->cost_ns ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static const struct late_call **sorted(const struct late_calls *l)
+{
+    const struct late_call **out = report_room(l->keys.count + 1, sizeof *out, "late calls");
+    for (size_t i = 0; out != NULL && i < l->keys.count; i++)
+        out[i] = &l->rows[i];
+    if (out != NULL)
+        qsort(out, l->keys.count, sizeof *out, by_cost);
+    return out;
+}
+
+static const char *function_name(const struct report *r, const struct late_call *c)
+{
+    bool known = c->function < REPORT_FUNCTIONS && r->names[c->function] != NULL;
+    return known ? r->names[c->function] : "?";
+}
+
+void late_calls_print(FILE *out, struct report *r, const struct late_calls *l)
+{
+    const struct late_call **rows = l->keys.count > 0 ? sorted(l) : NULL;
+    if (rows == NULL)
+        return;
+    (void)fprintf(
+        out,
+        "\nCalls that came late (cost: how long other ranks waited for them, all together)"
+        "\n  %6s %-14s %-22s %10s %11s %11s %8s  %s\n",
+        "rank", "kind", "function", "waits", "cost", "longest", "of rank", "called in");
+    for (size_t i = 0; i < l->keys.count && i < SHOWN; i++) {
+        char cost[24], longest[24];
+        (void)fprintf(out, "  %6" PRId32 " %-14s %-22s %10" PRIu64 " %11s %11s %8" PRId32 "  ",
+                      rows[i]->rank, wait_kind_name(rows[i]->kind), function_name(r, rows[i]),
+                      rows[i]->waits, report_time_text(cost, rows[i]->cost_ns),
+                      report_time_text(longest, rows[i]->longest_ns), rows[i]->longest_rank);
+        call_site_print(out, &r->addresses, rows[i]->item);
+        (void)fputc('\n', out);
+    }
+    if (l->keys.count > SHOWN)
+        (void)fprintf(out, "  ... %u more (--json has them)\n", l->keys.count - SHOWN);
+    free(rows);
+}
+
+void late_calls_json(struct json *j, struct report *r, const struct late_calls *l)
+{
+    const struct late_call **rows = sorted(l);
+    json_array_begin(j, "late_calls");
+    for (size_t i = 0; rows != NULL && i < l->keys.count; i++) {
+        json_object_begin(j, NULL);
+        json_compact(j);
+        json_int(j, "rank", rows[i]->rank);
+        json_text(j, "kind", wait_kind_name(rows[i]->kind));
+        json_text(j, "function", function_name(r, rows[i]));
+        call_site_json(j, &r->addresses, rows[i]->item);
+        json_uint(j, "waits", rows[i]->waits);
+        json_real(j, "cost_ns", rows[i]->cost_ns);
+        json_real(j, "longest_ns", rows[i]->longest_ns);
+        json_int(j, "longest_rank", rows[i]->longest_rank);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    free(rows);
+}
