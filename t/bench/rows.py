@@ -116,6 +116,39 @@ def mpi_call():
     return found
 
 
+def call_paths():
+    """What call sites and call paths add to a recorded call."""
+    found = []
+    for mpi in MPIS:
+        program = mpi_program("mpi_call", mpi)
+        def once(callers):
+            return float(mpirun(mpi, 1, [program, "301", "40", "10"], traced(callpath=callers)))
+        pairs = Pairs(lambda: once(0), lambda: once(1), lambda: once(10), count=15)
+        for title, which, goal in (("call site", 0, 5), ("call path of ten frames", 1, 200)):
+            added = pairs.added(which)
+            found.append(Row("%s of a recorded MPI_Barrier, %s" % (title, TITLE[mpi]), "<= %d ns more" % goal,
+                             "%+.1f ns" % added, added <= goal, "%d x 4" % pairs.count,
+                             "%.1f ns" % pairs.spread_absolute(), "without: %.1f ns" % median(pairs.bare)))
+    return found
+
+
+def point_to_point():
+    """What following messages costs between windows."""
+    found = []
+    for mpi in MPIS:
+        program = mpi_program("p2p", mpi)
+        for what, title in (("exchange", "Irecv, Isend and two Waits"), ("sendrecv", "Sendrecv"),
+                            ("wildcard", "the same from any source with any tag")):
+            def once(variables=None):
+                return float(mpirun(mpi, 1, [program, what], variables))
+            pairs = Pairs(once, lambda: once(traced(**BETWEEN)), count=15)
+            added = pairs.added(0)
+            found.append(Row("between windows, a call of %s, %s" % (title, TITLE[mpi]), "<= 20 ns more", "%+.1f ns" % added,
+                             added <= 20, "%d x 3" % pairs.count, "%.1f ns" % pairs.spread_absolute(),
+                             "bare %.1f ns" % median(pairs.bare)))
+    return found
+
+
 def memory():
     found = []
     for mpi in MPIS:
