@@ -78,22 +78,17 @@ void call_tree_free(struct call_tree *t)
 /* Is this a function of libc that calls main, or a thread's first function? */
 static bool is_start(struct report *r, const struct call_node *n)
 {
-    static const char *const names[] = {"_start",
-                                        "__libc_start_main",
-                                        "__libc_start_call_main",
-                                        "__libc_start_main_impl",
-                                        "start_thread",
-                                        "clone3",
-                                        "__clone3",
-                                        "clone",
-                                        "thread_start"};
-    const char *name = n->is_mpi ? NULL : addresses_name(&r->addresses, n->item);
+    static const char *const names[] = {"_start", "start_thread", "clone", "clone3", "__clone3"};
+    const struct address *at = n->is_mpi ? NULL : &r->addresses.items[n->item];
+    const char *name = at != NULL ? addresses_name(&r->addresses, n->item) : NULL;
+    if (at == NULL || n->parent != KEY_NONE)
+        return at != NULL && name != NULL && is_start(r, &r->call_tree.nodes[n->parent]) &&
+               strncmp(name, "__libc_start", 12) == 0;
     for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    const struct address *at = &r->addresses.items[n->is_mpi ? 0 : n->item];
-    return !n->is_mpi && name == NULL && at->image != NO_IMAGE &&
-           strncmp(addresses_image_name(&r->addresses, at->image), "libc.so", 7) == 0;
+    return name != NULL ? strncmp(name, "__libc_start", 12) == 0
+                        : strncmp(addresses_image_name(&r->addresses, at->image), "libc.", 5) == 0;
 }
 
 static void print_node(FILE *out, struct report *r, const struct call_node *n)
@@ -133,9 +128,34 @@ static int by_time(const void *a, const void *b, void *tree)
 struct printing {
     FILE *out;
     struct report *r;
-    const uint32_t *order; /* nodes by parent, then time */
-    double all_ns, least;
+    uint32_t *order; /* nodes by parent, then time */
+    bool *shown;     /* by node */
+    double all_ns;
 };
+
+static int by_own_time(const void *a, const void *b, void *tree)
+{
+    const struct call_tree *t = tree;
+    const struct call_node *x = &t->nodes[*(const uint32_t *)a],
+                           *y = &t->nodes[*(const uint32_t *)b];
+    if (x->is_mpi != y->is_mpi)
+        return x->is_mpi ? -1 : 1;
+    if (x->time_ns > y->time_ns || x->time_ns < y->time_ns)
+        return x->time_ns > y->time_ns ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Chooses the paths of the MPI calls with most time; top 0: all. */
+static void choose(const struct printing *p, size_t top)
+{
+    struct call_tree *t = &p->r->call_tree;
+    for (uint32_t i = 0; i < t->keys.count; i++)
+        p->order[i] = i;
+    qsort_r(p->order, t->keys.count, sizeof *p->order, by_own_time, t);
+    for (size_t i = 0; i < t->keys.count && (top == 0 || i < top); i++)
+        for (uint32_t n = p->order[i]; n != KEY_NONE; n = t->nodes[n].parent)
+            p->shown[n] = true;
+}
 
 /* Returns the place in `order` of the first child. */
 static size_t first_child(const struct printing *p, uint32_t parent)
@@ -155,7 +175,7 @@ static void print_children(const struct printing *p, uint32_t parent, unsigned l
          i < t->keys.count && t->nodes[p->order[i]].parent == parent; i++) {
         const struct call_node *n = &t->nodes[p->order[i]];
         bool is_hidden = is_start(p->r, n);
-        if (n->time_ns < p->least * p->all_ns) {
+        if (!p->shown[p->order[i]]) {
             left_ns += n->time_ns;
             left++;
             continue;
@@ -178,29 +198,29 @@ static void print_children(const struct printing *p, uint32_t parent, unsigned l
                       "", left);
 }
 
-void call_tree_print(FILE *out, struct report *r, double least)
+void call_tree_print(FILE *out, struct report *r, size_t top)
 {
     struct call_tree *t = &r->call_tree;
-    uint32_t *order = report_room(t->keys.count + 1u, sizeof *order, "call tree");
-    struct printing p = {.out = out, .r = r, .order = order, .least = least};
-    if (order == NULL)
-        return;
-    if (t->keys.count == 0)
-        (void)fputs("No MPI call was recorded.\n", out);
-    sum_up(t);
-    for (uint32_t i = 0; i < t->keys.count; i++) {
-        order[i] = i;
-        p.all_ns += t->nodes[i].parent == KEY_NONE ? t->nodes[i].time_ns : 0;
-    }
-    qsort_r(order, t->keys.count, sizeof *order, by_time, t);
-    if (t->keys.count > 0)
+    struct printing p = {.out = out, .r = r};
+    p.order = report_room(t->keys.count + 1u, sizeof *p.order, "paths");
+    p.shown = report_room(t->keys.count + 1u, sizeof *p.shown, "paths");
+    if (p.order != NULL && p.shown != NULL && t->keys.count > 0) {
+        choose(&p, top);
+        sum_up(t);
+        for (uint32_t i = 0; i < t->keys.count; i++)
+            p.all_ns += t->nodes[i].parent == KEY_NONE ? t->nodes[i].time_ns : 0;
+        qsort_r(p.order, t->keys.count, sizeof *p.order, by_time, t);
         (void)fprintf(out,
                       "%s\nTime in MPI by call path, all ranks together (waited: for other ranks)\n"
                       "  %11s %6s %11s %10s %11s  %s\n",
                       r->dir, "total", "share", "waited", "calls", "bytes", "called in");
-    print_children(&p, KEY_NONE, 0);
-    addresses_print_lacks(out, &r->addresses);
-    free(order);
+        print_children(&p, KEY_NONE, 0);
+        addresses_print_lacks(out, &r->addresses);
+    } else {
+        (void)fprintf(out, "%s\nNo MPI call was recorded.\n", r->dir);
+    }
+    free(p.order);
+    free(p.shown);
 }
 
 static void print_stack(FILE *out, struct report *r, uint32_t node)

@@ -35,9 +35,8 @@ void call_tree_add_wait(struct call_tree *t, uint32_t node, uint32_t function, d
 void call_tree_free(struct call_tree *t);
 
 struct report;
-/* Prints the tree, nodes with most time first. Leaves out nodes with less than `least` of all time.
- * Call it once, as it sums up. */
-void call_tree_print(FILE *out, struct report *r, double least);
+/* Prints the tree of the `top` paths with most time (0: all). Call it once, as it sums up. */
+void call_tree_print(FILE *out, struct report *r, size_t top);
 /* Prints a line "place;place;function MICROSECONDS" for each path, as flamegraph.pl and speedscope
  * read them. */
 void call_tree_print_folded(FILE *out, struct report *r);

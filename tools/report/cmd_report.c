@@ -76,7 +76,12 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
     else if (o->json && o->paths > 1)
         tool_error("report", "--json takes one folder at a time; \"%s\" is a second one",
                    o->path[1]);
-    return o->paths == 0 || (o->json && o->paths > 1);
+    else if (o->hot + o->tree + o->folded > 1 || (o->json && (o->tree || o->folded)))
+        tool_error("report", "one of --hot, --tree and --folded at a time; --json goes with --hot "
+                             "alone");
+    else
+        return 0;
+    return 1;
 }
 
 /* Reads the run of -total, which gives the true totals. */
@@ -117,7 +122,7 @@ static void print_one(const struct report_options *o, struct report *r, const st
     else if (o->folded)
         call_tree_print_folded(stdout, r);
     else if (o->tree)
-        call_tree_print(stdout, r, o->top != 0 ? 0.005 : 0);
+        call_tree_print(stdout, r, (size_t)o->top);
     else if (r->failed < r->rank_count)
         report_print_text(stdout, r, e, (size_t)o->top, o->all);
 }
@@ -228,7 +233,9 @@ static const struct command_option report_options[] = {
      "a run of the same program whose totals stand beside the estimates: a counting run (regtrace "
      "run --count), or one recorded from start to end",
      0},
-    {"top", "N", "how many functions are shown, the longest first; 0 for all (default 20)", 0},
+    {"top", "N",
+     "how many functions, call sites or paths are shown, the longest first; 0 for all (default 20)",
+     0},
     {"messages", "WHICH",
      "all (the default) or none: none leaves the messages out, and with them who waits for a "
      "sender",
@@ -277,7 +284,7 @@ const struct command command_report = {
         "is counted with the reason. This is another pass over all events.\n\n"
         "--tree shows instead the time in MPI by call path, from main on, as far as the run "
         "recorded callers (-callpath, REGTRACE_CALLPATH; 1, the default, is the call site alone). "
-        "It leaves out what has less than 0.5 % of the time (-top 0 shows all). --folded writes "
+        "It has the -top paths with most time. --folded writes "
         "the same as lines \"main;...;MPI_Send MICROSECONDS\".\n\n"
         "Where the run recorded functions of the program (REGTRACE_FUNCTIONS), a table has their "
         "calls and times: total with the functions that they call, of a recursion the outermost "
