@@ -135,8 +135,10 @@ const char *addresses_line(struct addresses *a, uint32_t item)
     struct image_symbols *s = NULL;
     if (!p->has_line && p->image != NO_IMAGE)
         s = addresses_symbols(&a->images[p->image]);
-    if (s != NULL)
+    if (s != NULL) {
         image_symbols_find(s, p->offset, &name, &p->line);
+        p->inlined = image_symbols_inlined(s, p->offset);
+    }
     free(name);
     p->has_line = true;
     return p->line;
@@ -187,8 +189,10 @@ void addresses_free(struct addresses *a)
     }
     for (size_t i = 0; i < a->count; i++)
         free(a->items[i].name);
-    for (size_t i = 0; i < a->count; i++)
+    for (size_t i = 0; i < a->count; i++) {
         free(a->items[i].line);
+        free(a->items[i].inlined);
+    }
     free(a->images);
     free(a->items);
     key_table_free(&a->places);

@@ -26,7 +26,8 @@ struct address {
     uint32_t image;  /* index into images, or NO_IMAGE */
     uint64_t offset; /* from the load base: an address of the image's own symbol table */
     char *name;      /* set by addresses_name() */
-    char *line;      /* FILE:LINE, set by addresses_line() */
+    char *line;      /* FILE:LINE, set by addresses_line(); */
+    char *inlined;   /* and the function that is inlined there; NULL: none */
     bool named, has_line;
 };
 
@@ -54,7 +55,7 @@ RT_MUST_CHECK int addresses_place(struct addresses *a, const char *path, const c
 /* Returns the function that contains an item, looked up in the image as it is now on this machine;
  * NULL if unknown. */
 const char *addresses_name(struct addresses *a, uint32_t item);
-/* Returns FILE:LINE of an item's source; NULL if unknown. */
+/* Returns FILE:LINE of an item's source; NULL if unknown. Sets its `inlined`. */
 const char *addresses_line(struct addresses *a, uint32_t item);
 /* Opens the image's file, unless that was done before. Returns NULL if there is nothing to read. */
 struct image_symbols *addresses_symbols(struct address_image *image);
@@ -75,6 +76,9 @@ struct image_symbols *image_symbols_open(const char *path, const char *build_id,
 /* Looks up the function (C++ names demangled) and "FILE:LINE" of an address. Sets *function and
  * *line to malloc'ed texts, and leaves them unchanged if unknown. line may be NULL. */
 void image_symbols_find(struct image_symbols *s, uint64_t address, char **function, char **line);
+/* Returns the name, malloc'ed, of the innermost function that is inlined at this address, by its
+ * debug information; NULL if none is. */
+char *image_symbols_inlined(struct image_symbols *s, uint64_t address);
 /* Returns true if, by the unwind table, the function has made no frame at this address, so that the
  * return address is still where the call put it. */
 bool image_symbols_frameless(struct image_symbols *s, uint64_t address);

@@ -113,6 +113,23 @@ void image_symbols_find(struct image_symbols *s, uint64_t address, char **functi
         *line = NULL;
 }
 
+char *image_symbols_inlined(struct image_symbols *s, uint64_t address)
+{
+    Dwarf_Addr bias = 0;
+    Dwarf_Die *unit = dwfl_module_addrdie(s->module, address + s->bias, &bias), *scopes = NULL;
+    int n = unit != NULL ? dwarf_getscopes(unit, address + s->bias - bias, &scopes) : 0;
+    char *found = NULL;
+    for (int i = 0; i < n && found == NULL; i++) { /* the innermost first */
+        if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
+            break;
+        const char *name =
+            dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine ? dwarf_diename(&scopes[i]) : NULL;
+        found = name != NULL ? strdup(name) : NULL;
+    }
+    free(scopes);
+    return found;
+}
+
 /* x86-64: the canonical frame address is the stack pointer (register 7) plus 8. AArch64: register
  * 30 still has its value. */
 bool image_symbols_frameless(struct image_symbols *s, uint64_t address)
@@ -162,6 +179,13 @@ void image_symbols_find(struct image_symbols *s, uint64_t address, char **functi
     (void)address;
     (void)function;
     (void)line;
+}
+
+char *image_symbols_inlined(struct image_symbols *s, uint64_t address)
+{
+    (void)s;
+    (void)address;
+    return NULL;
 }
 
 bool image_symbols_frameless(struct image_symbols *s, uint64_t address)

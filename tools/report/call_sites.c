@@ -113,6 +113,10 @@ void call_site_print(FILE *out, struct addresses *a, uint32_t item)
     }
     const char *name = addresses_name(a, item), *line = addresses_line(a, item);
     const struct address *at = &a->items[item];
+    if (at->inlined != NULL) {
+        text_write_plain(out, at->inlined);
+        (void)fputs(" inlined in ", out);
+    }
     if (name != NULL)
         text_write_plain(out, name);
     else
@@ -132,6 +136,7 @@ void call_site_json(struct json *j, struct addresses *a, uint32_t item)
     bool in_image = at != NULL && at->image != NO_IMAGE;
     json_text(j, "caller", at != NULL ? addresses_name(a, item) : NULL);
     json_text(j, "line", at != NULL ? addresses_line(a, item) : NULL);
+    json_text(j, "inlined", at != NULL ? at->inlined : NULL);
     json_text(j, "image", in_image ? a->images[at->image].path : NULL);
     if (at != NULL)
         json_hex(j, "return_offset", at->offset + 1);
