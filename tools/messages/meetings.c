@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PLACES = 16384 };
 
@@ -14,8 +15,9 @@ struct entry {
     int64_t begin, end; /* end INT64_MAX: not ended, or it has no leave */
     int32_t rank, window;
     uint32_t stream, process;
+    int64_t logical;
     uint32_t path;
-    bool is_over;
+    bool is_over, is_root;
 };
 
 struct meeting {
@@ -157,8 +159,40 @@ static size_t place_of(struct meetings *m, struct meeting *x, uint32_t process)
     return place;
 }
 
+/* Which ranks' data a rank needs. */
+enum need { NEEDS_ALL, NEEDS_ROOT, NEEDS_NOTHING };
+
+static enum need need_of(uint32_t function, bool is_root)
+{
+    static const char *const of_root[] = {"Bcast", "Scatter", "Scatterv"}, *const for_root[] = {
+                                                                               "Reduce", "Gather",
+                                                                               "Gatherv"};
+    const char *name = event_mpi_name(function) + strlen("MPI_");
+    size_t n = strlen(name);
+    n -= n > 2 && strcmp(name + n - 2, "_c") == 0 ? 2 : 0; /* with large counts */
+    for (size_t i = 0; i < 3; i++) {
+        if (strlen(of_root[i]) == n && strncmp(of_root[i], name, n) == 0)
+            return is_root ? NEEDS_NOTHING : NEEDS_ROOT;
+        if (strlen(for_root[i]) == n && strncmp(for_root[i], name, n) == 0)
+            return is_root ? NEEDS_ALL : NEEDS_NOTHING;
+    }
+    return NEEDS_ALL;
+}
+
+int64_t meetings_need(const struct meetings *m, uint32_t stream)
+{
+    const struct attendance *t = &m->threads[stream];
+    const struct meeting *x = t->meeting;
+    int64_t latest = INT64_MIN;
+    enum need need = x != NULL ? need_of(x->function, x->entries[t->place].is_root) : NEEDS_NOTHING;
+    for (size_t i = 0; need != NEEDS_NOTHING && i < x->count; i++)
+        if ((need == NEEDS_ALL || x->entries[i].is_root) && x->entries[i].logical > latest)
+            latest = x->entries[i].logical;
+    return latest;
+}
+
 int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t comm,
-                   uint64_t number, uint32_t function)
+                   uint64_t number, uint32_t function, int64_t logical, bool is_root)
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
     struct gathering *g = gathering_of(m, comm);
@@ -180,7 +214,9 @@ int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t c
                                        .rank = comms_world_rank(m->comms, process),
                                        .window = r->event.window,
                                        .stream = r->stream,
-                                       .process = process};
+                                       .process = process,
+                                       .logical = logical,
+                                       .is_root = is_root};
     m->threads[r->stream] = (struct attendance){x, place};
     if (x->count == g->size) {
         x->is_complete = true;

@@ -22,6 +22,7 @@ enum { CALLS = 8192 };
 struct waiting_call {
     int64_t begin, end; /* end INT64_MAX: not ended */
     int64_t until;      /* it could not end earlier; INT64_MIN: not known */
+    int64_t logical;    /* of its begin: ideal_times.h */
     int64_t cause_ns;   /* time within the other rank's call that came late */
     uint32_t cause_stream;
     struct wait_place cause; /* path 0: not known yet */
@@ -34,6 +35,8 @@ struct waiting_thread {
     uint32_t depth;
     uint32_t told_path; /* of the next leave, by EV_MPI_CALL_PATH */
     bool came_up;
+    bool is_inside; /* in a call that began at `begin` */
+    int64_t begin;
     struct waiting_call *calls;
     size_t count, room;
 };
@@ -46,6 +49,7 @@ struct wait_states {
     bool *is_numbered;       /* by process: EV_MPI_READY says so */
     int64_t *whole; /* by process, without numbers: everything is recorded up to this time */
     struct meetings *meetings;
+    struct ideal_times *ideal;
     bool keeps[EVENT_MPI_FUNCTIONS_MOST]; /* by function: `calls` of threads have its calls */
     void (*told)(void *context, const struct wait_state *w);
     void *context;
@@ -135,11 +139,27 @@ static void set_until(const struct wait_states *w, struct waiting_call *c, int32
     find_cause(w, c);
 }
 
+/* Tells the ideal network what the message's two calls depend on, as far as they are still open:
+ * they end after this. */
+static void depend(struct wait_states *w, const struct message *m, bool first)
+{
+    const struct waiting_call *send = call_at(w, m->send_stream, m->send_ns);
+    const struct waiting_call *post = call_at(w, m->receive_stream, m->receive_ns);
+    const struct waiting_thread *to = &w->threads[m->receive_stream],
+                                *from = &w->threads[m->send_stream];
+    if (send != NULL && to->is_inside && m->received_ns >= to->begin)
+        ideal_needs(w->ideal, m->receive_stream, send->logical, first);
+    if (send != NULL && post != NULL && from->is_inside && m->send_ns == from->begin &&
+        event_mpi_waits(send->function) == EVENT_MPI_WAITS_RECEIVER)
+        ideal_needs(w->ideal, m->send_stream, post->logical, false);
+}
+
 void wait_states_message(struct wait_states *w, const struct message *m)
 {
     struct waiting_call *c = call_at(w, m->receive_stream, m->received_ns);
     enum event_mpi_waits waits = c != NULL ? event_mpi_waits(c->function) : EVENT_MPI_WAITS_NOT;
     bool better = false;
+    depend(w, m, waits == EVENT_MPI_WAITS_FIRST_MESSAGE);
     if (waits == EVENT_MPI_WAITS_MESSAGES)
         better = c->until == INT64_MIN || m->send_ns > c->until;
     else if (waits == EVENT_MPI_WAITS_FIRST_MESSAGE)
@@ -177,7 +197,12 @@ static int enter_collective(struct wait_states *w, const struct stream_record *r
         w->left++;
         return 0;
     }
-    return meetings_enter(w->meetings, r, comm, number, function) == 0 ? 0 : no_memory(e);
+    int32_t root = (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, peer);
+    bool is_root = comms_process(w->comms, comm, side, root) == process;
+    return meetings_enter(w->meetings, r, comm, number, function, ideal_clock(w->ideal, r->stream),
+                          is_root) == 0
+               ? 0
+               : no_memory(e);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -202,6 +227,8 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
         skip_number(w, r, function);
         return 0;
     }
+    t->is_inside = true;
+    t->begin = r->ns;
     enum event_mpi_waits waits = event_mpi_waits(function);
     if (waits == EVENT_MPI_WAITS_RANKS || waits == EVENT_MPI_WAITS_ALL_RANKS)
         return enter_collective(w, r, function, e);
@@ -210,6 +237,7 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
     const struct waiting_call c = {.begin = r->ns,
                                    .end = INT64_MAX,
                                    .until = INT64_MIN,
+                                   .logical = ideal_clock(w->ideal, r->stream),
                                    .window = r->event.window,
                                    .function = (uint16_t)function};
     return add_call(w, r->stream, &c, e);
@@ -223,6 +251,7 @@ static void leaves(struct wait_states *w, const struct stream_record *r)
     if (t->depth == 0 || --t->depth != 0)
         return;
     t->came_up = event_mpi_initializes(function) && (r->event.flags & EVENT_FLAG_CUT) == 0;
+    t->is_inside = false;
     meetings_leave(w->meetings, r->stream, r->ns, path);
     struct waiting_call *c = t->count > 0 ? &t->calls[t->count - 1] : NULL;
     if (c == NULL || c->end != INT64_MAX)
@@ -238,7 +267,7 @@ static void forget(struct wait_states *w, uint32_t stream)
     struct waiting_thread *t = &w->threads[stream];
     t->depth = 0;
     t->told_path = 0;
-    t->came_up = false;
+    t->came_up = t->is_inside = false;
     meetings_forget(w->meetings, stream);
     if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
         t->count--;
@@ -267,6 +296,12 @@ static int take_number(struct wait_states *w, const struct stream_record *r, str
 int wait_states_take(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
 {
     struct waiting_thread *t = &w->threads[r->stream];
+    int64_t need =
+        EVENT_IS_MPI_LEAVE(r->event.code) ? meetings_need(w->meetings, r->stream) : INT64_MIN;
+    if (need != INT64_MIN)
+        ideal_needs(w->ideal, r->stream, need, false);
+    if (ideal_take(w->ideal, r) != 0)
+        return no_memory(e);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enters(w, r, e);
     if (EVENT_IS_MPI_LEAVE(r->event.code)) {
@@ -319,9 +354,10 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     w->numbers = numbers_open(w->thread_count + processes);
     w->is_numbered = calloc(processes + 1u, sizeof *w->is_numbered);
     w->whole = calloc(processes + 1u, sizeof *w->whole);
+    w->ideal = ideal_open(streams);
     w->meetings = meetings_open(comms, w->thread_count, told, context);
     bool good = w->threads != NULL && w->numbers != NULL && w->is_numbered != NULL &&
-                w->whole != NULL && w->meetings != NULL;
+                w->whole != NULL && w->meetings != NULL && w->ideal != NULL;
     for (uint32_t f = 0; f < event_mpi_functions; f++)
         w->keeps[f] = is_kept(f);
     for (uint32_t i = 0; w->whole != NULL && i < processes; i++)
@@ -342,6 +378,11 @@ void wait_states_end(struct wait_states *w, uint64_t *left)
     *left = w->left + meetings_end(w->meetings);
 }
 
+const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count)
+{
+    return ideal_windows(w->ideal, count);
+}
+
 void wait_states_close(struct wait_states *w)
 {
     if (w == NULL)
@@ -349,6 +390,7 @@ void wait_states_close(struct wait_states *w)
     for (uint32_t s = 0; w->threads != NULL && s < w->thread_count; s++)
         free(w->threads[s].calls);
     meetings_close(w->meetings);
+    ideal_close(w->ideal);
     numbers_close(w->numbers);
     free(w->is_numbered);
     free(w->threads);

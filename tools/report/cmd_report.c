@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace report`: shows the run at a glance, or as JSON. */
 #include "tools/messages/messages.h"
+#include "tools/report/efficiency.h"
 #include "tools/report/hot.h"
 #include "tools/open_run.h"
 #include "tools/report/report.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_FOLDERS 1000
@@ -13,7 +16,7 @@ struct report_options {
     const char *path[MOST_FOLDERS];
     size_t paths;
     const char *whole;
-    bool json, all, hot, tree, folded;
+    bool json, all, hot, tree, folded, efficiency;
     uint64_t top, wait;
     struct rank_list ranks;
     struct window_span windows;
@@ -31,6 +34,8 @@ static int take_option(struct report_options *o, const struct arguments *a)
         o->hot = true;
     else if (strcmp(name, "tree") == 0)
         o->tree = true;
+    else if (strcmp(name, "efficiency") == 0)
+        o->efficiency = true;
     else if (strcmp(name, "folded") == 0)
         o->folded = true;
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
@@ -73,12 +78,13 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
     *code = TOOL_USAGE;
     if (o->paths == 0)
         tool_error("report", "no folder is named: regtrace report DIR");
-    else if (o->json && o->paths > 1)
+    else if (o->json && o->paths > 1 && !o->efficiency)
         tool_error("report", "--json takes one folder at a time; \"%s\" is a second one",
                    o->path[1]);
-    else if (o->hot + o->tree + o->folded > 1 || (o->json && (o->tree || o->folded)))
-        tool_error("report", "one of --hot, --tree and --folded at a time; --json goes with --hot "
-                             "alone");
+    else if (o->hot + o->tree + o->folded + o->efficiency > 1 ||
+             (o->json && (o->tree || o->folded)))
+        tool_error("report", "one of --hot, --tree, --folded and --efficiency at a time; --json "
+                             "goes with --hot and --efficiency");
     else
         return 0;
     return 1;
@@ -144,7 +150,7 @@ static int report_one(const struct report_options *o, const char *path)
         tool_error("report", "%s", e.text);
         code = TOOL_FAILURE;
     } else {
-        report_collect_waits(&r, run, &o->ranks);
+        report_collect_waits(&r, run, &o->ranks, 2);
         print_one(o, &r, &whole);
     }
     for (size_t i = 0; i < r.rank_count; i++)
@@ -201,12 +207,55 @@ static int report_hot(const struct report_options *o, const char *path)
     return code;
 }
 
+static int efficiency_one(const struct report_options *o, const char *path,
+                          struct efficiency_run *out)
+{
+    static struct report r;
+    struct rt_error e = {{0}};
+    struct rt_run *run = tool_open_run("report", path, o->wait);
+    int rc = run != NULL ? report_collect(&r, run, &o->ranks, &o->windows, &e) : -ENOENT;
+    if (run != NULL && rc != 0)
+        tool_error("report", "%s", e.text);
+    if (rc == 0) {
+        report_collect_waits(&r, run, &o->ranks, 1);
+        rc = efficiency_of(out, &r);
+        if (rc != 0)
+            tool_error("report", "no memory");
+    }
+    report_free(&r);
+    rt_run_close(run);
+    return rc == 0 ? TOOL_OK : TOOL_FAILURE;
+}
+
+/* Shows all runs side by side. */
+static int report_efficiency(const struct report_options *o)
+{
+    struct efficiency_run *runs = calloc(o->paths, sizeof *runs);
+    size_t count = 0;
+    int code = runs != NULL ? TOOL_OK : TOOL_FAILURE;
+    for (size_t i = 0; i < o->paths && runs != NULL; i++) {
+        if (efficiency_one(o, o->path[i], &runs[count]) == TOOL_OK)
+            count++;
+        else
+            code = TOOL_FAILURE;
+    }
+    if (count > 0)
+        o->json ? efficiency_json(stdout, runs, count)
+                : efficiency_print(stdout, runs, count, o->all);
+    for (size_t i = 0; i < count; i++)
+        efficiency_free(&runs[i]);
+    free(runs);
+    return code;
+}
+
 static int report_main(int argc, char **argv)
 {
     static struct report_options o;
     int code;
     if (read_options(&o, argc, argv, &code) != 0)
         return code;
+    if (o.efficiency)
+        return output_finish("report", report_efficiency(&o));
     code = TOOL_OK;
     for (size_t i = 0; i < o.paths; i++) {
         if (i > 0)
@@ -225,6 +274,10 @@ static const struct command_option report_options[] = {
      "time in MPI by call path: the tree of calls from main on (-callpath of the run)", 0},
     {"folded", NULL,
      "the same as folded stacks in microseconds, for flamegraph.pl, speedscope and others", 0},
+    {"efficiency", NULL,
+     "how well the run uses its processes: load balance, serialisation, transfer; of several runs "
+     "side by side, with scaling",
+     0},
     {"window", "N[-M]",
      "only the windows with these ordinals: their events, calls and times; what is lost, waits and "
      "own overhead of the slow path are those of the whole run",
@@ -249,7 +302,8 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--hot | --tree | --folded] [--json] [--rank LIST] [--window N[-M]] [--total DIR] "
+    .synopsis = "[--hot | --tree | --folded | --efficiency] [--json] [--rank LIST] [--window "
+                "N[-M]] [--total DIR] "
                 "[--top N] "
                 "[--messages WHICH] [--all] [--wait "
                 "SECONDS] DIR...",
@@ -286,6 +340,20 @@ const struct command command_report = {
         "recorded callers (-callpath, REGTRACE_CALLPATH; 1, the default, is the call site alone). "
         "It has the -top paths with most time. --folded writes "
         "the same as lines \"main;...;MPI_Send MICROSECONDS\".\n\n"
+        "--efficiency shows POP's figures of the main threads in windows, of several DIRs side by "
+        "side. Useful time is that outside MPI. Parallel efficiency is its mean over the "
+        "processes, "
+        "by the length of the window; load balance that mean by the most of a process. "
+        "Communication efficiency, the most by the length, is serialisation (waiting for data that "
+        "others make) times transfer: the run is replayed on an ideal network, on which messages "
+        "and collective calls take no time. Several windows are phases one after the other. "
+        "Computation scaling is the useful time of the first run by that of this one (the same "
+        "problem on more processes); instruction and IPC scaling need runs with -events "
+        "instructions,cycles -events-mpi 1. --efficiency --json has runs: dir, why_not (null: "
+        "known), processes, length_ns, useful_ns, parallel_efficiency, load_balance, "
+        "communication_efficiency, serialisation, transfer, dropped, computation_scaling, "
+        "instruction_scaling, ipc_scaling, null where unknown, and windows with the same of each "
+        "ordinal.\n\n"
         "Where the run recorded functions of the program (REGTRACE_FUNCTIONS), a table has their "
         "calls and times: total with the functions that they call, of a recursion the outermost "
         "instance; self without.\n\n"
@@ -375,7 +443,8 @@ const struct command command_report = {
     .examples =
         "regtrace report regtrace-app-*\nregtrace report --json trace | python3 -m json.tool\n"
         "regtrace report --rank 0-3 --top 5 trace\nregtrace report --hot trace\n"
-        "regtrace report --tree trace\nregtrace report --folded trace | flamegraph.pl >mpi.svg",
+        "regtrace report --tree trace\nregtrace report --efficiency trace-1 trace-2 "
+        "trace-4\nregtrace report --folded trace | flamegraph.pl >mpi.svg",
     .exits = "0 fine, 1 a file could not be read (the rest is shown), 2 wrong usage.",
     .main = report_main,
 };

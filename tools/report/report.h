@@ -298,10 +298,14 @@ void report_uneven_json(struct json *j, const struct report *r);
 
 /* --- who waits for whom: report_waits.c ------------------------------------------------------- */
 
-/* Reads all events once more; call it after report_collect(). If it fails, report_waits_print()
- * prints the reason. */
-void report_collect_waits(struct report *r, const struct rt_run *run,
-                          const struct rank_list *ranks);
+/* Reads all events once more, if at least that many ranks call MPI; call it after report_collect().
+ * If it fails, report_waits_print() prints the reason. */
+void report_collect_waits(struct report *r, const struct rt_run *run, const struct rank_list *ranks,
+                          unsigned least);
+/* Returns the windows' lengths and times outside MPI, by ordinal. Sets *why_not to the reason why
+ * they are not known, else to NULL. */
+const struct ideal_window *report_ideal_windows(const struct report *r, size_t *count,
+                                                const char **why_not);
 void report_free_waits(struct report *r);
 void report_waits_print(FILE *out, struct report *r);
 /* Writes the members "waits", "messages" ... */

@@ -41,8 +41,10 @@ struct report_waits {
     struct unmatched unmatched;
     uint64_t messages, bytes, collectives_left;
     struct late_calls late;
-    bool no_memory; /* for all waits by call site */
-    char *why_not;  /* why nothing is known; else NULL */
+    bool no_memory;             /* for all waits by call site */
+    struct ideal_window *ideal; /* of each window, by ordinal */
+    size_t window_count;
+    char *why_not; /* why nothing is known; else NULL */
 };
 
 static uint32_t item_of(const struct report_waits *w, const struct wait_place *at)
@@ -94,6 +96,15 @@ static void add_message(void *context, const struct message *m)
     p->bytes += m->bytes;
 }
 
+static void keep_windows(struct report_waits *w)
+{
+    const struct ideal_window *windows = wait_states_windows(w->waits, &w->window_count);
+    w->ideal = calloc(w->window_count + 1, sizeof *w->ideal);
+    if (w->ideal != NULL && w->window_count > 0)
+        memcpy(w->ideal, windows, w->window_count * sizeof *w->ideal);
+    w->no_memory |= w->ideal == NULL;
+}
+
 static int pass(struct report_waits *w, struct streams *s, const struct comms *c,
                 struct rt_error *e)
 {
@@ -115,8 +126,10 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
     }
     if (rc == 0)
         rc = messages_end(messages, &w->unmatched, e);
-    if (rc == 0)
+    if (rc == 0) {
         wait_states_end(w->waits, &w->collectives_left);
+        keep_windows(w);
+    }
     progress_end(&p);
     messages_close(messages);
     wait_states_close(w->waits);
@@ -142,12 +155,12 @@ static int make_room(struct report_waits *w, const struct report *r, struct rt_e
     return 0;
 }
 
-static bool has_two_ranks(const struct report *r)
+static bool has_ranks(const struct report *r, unsigned least)
 {
     unsigned n = 0;
     for (size_t i = 0; i < r->rank_count; i++)
         n += r->ranks[i].error == NULL && r->ranks[i].info.is_main && r->ranks[i].calls > 0;
-    return n > 1;
+    return n >= least;
 }
 
 static bool is_growing(const struct report *r)
@@ -175,12 +188,13 @@ static void skip(void *context, const char *file, const char *why)
     }
 }
 
-void report_collect_waits(struct report *r, const struct rt_run *run, const struct rank_list *ranks)
+void report_collect_waits(struct report *r, const struct rt_run *run, const struct rank_list *ranks,
+                          unsigned least)
 {
     struct rt_error e = {{0}};
     struct streams *s = NULL;
     struct comms *c = NULL;
-    struct report_waits *w = has_two_ranks(r) ? report_room(1, sizeof *w, "waits") : NULL;
+    struct report_waits *w = has_ranks(r, least) ? report_room(1, sizeof *w, "waits") : NULL;
     if (w == NULL)
         return;
     r->waits = w;
@@ -209,12 +223,21 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
     streams_close(s);
 }
 
+const struct ideal_window *report_ideal_windows(const struct report *r, size_t *count,
+                                                const char **why_not)
+{
+    *count = r->waits != NULL ? r->waits->window_count : 0;
+    *why_not = r->waits != NULL ? r->waits->why_not : "no rank calls MPI";
+    return r->waits != NULL ? r->waits->ideal : NULL;
+}
+
 void report_free_waits(struct report *r)
 {
     if (r->waits == NULL)
         return;
     late_calls_free(&r->waits->late);
     free(r->waits->ranks);
+    free(r->waits->ideal);
     free(r->waits->pairs);
     free(r->waits->why_not);
     free(r->waits);

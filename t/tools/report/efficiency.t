@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The efficiencies of report are those that an independent program computes from Paraver's files:
+# of whole runs and of windows. Scaling is that of the first run.
+. "$(dirname "$0")/../../lib.sh"
+compare() { # NAME
+    ok_run "$1: as Paraver" "$REGTRACE" prv -o "$T/prv" "$T/run"
+    "$REGTRACE" report --efficiency --json "$T/run" >"$T/report"
+    run 60 "$PYTHON" "$REGTRACE_SOURCE/t/tools/report/efficiency.py" "$T/prv" "$T/report"
+    like "$out" '^[1-9][0-9]* windows compared$' "$1: efficiencies are those of Paraver's files"
+    is "$(grep -vc 'windows compared' <<<"$out")" 0 "$1: and nothing differs" || diag "$out $err"
+    rm -rf "$T/prv" "$T/run"
+}
+cat >"$T/phases.c" <<'END'
+/* Steps with uneven work, each in a window of its own, with all kinds of dependencies. */
+#include <mpi.h>
+#include <stdlib.h>
+static volatile double x;
+static void work(int n)
+{
+    for (int i = 0; i < n * 2000; i++)
+        x = x * 0.999 + i;
+}
+int main(int argc, char **argv)
+{
+    int rank, size, y = 1, z[64];
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int step = 0; step < 6; step++) {
+        MPI_Request r[2];
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Pcontrol(1);
+        work(10 * (rank + 1));
+        if (rank > 0) /* a chain of ranks */
+            MPI_Recv(&y, 1, MPI_INT, rank - 1, step, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        work(10);
+        if (rank + 1 < size)
+            MPI_Send(&y, 1, MPI_INT, rank + 1, step, MPI_COMM_WORLD);
+        work(5 * (size - rank));
+        MPI_Bcast(&y, 1, MPI_INT, step % size, MPI_COMM_WORLD);
+        work(3);
+        MPI_Irecv(&z[0], 1, MPI_INT, (rank + 1) % size, 100, MPI_COMM_WORLD, &r[0]);
+        work(rank);
+        MPI_Isend(&y, 1, MPI_INT, (rank + size - 1) % size, 100, MPI_COMM_WORLD, &r[1]);
+        work(7);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        MPI_Reduce(&y, &z[1], 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+        work(2 * (step + 1));
+        MPI_Allreduce(&y, &z[2], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Pcontrol(0);
+    }
+    return MPI_Finalize();
+}
+END
+for mpi in openmpi mpich; do
+    for app in stencil heat diffuse wave; do
+        program=$REGTRACE_BUILD/t/apps/$app.$mpi
+        [ -x "$program" ] || { skip "$app with $mpi" "it is not built"; continue; }
+        run 100 "$REGTRACE" run -quiet -o "$T/run" -- "mpirun.$mpi" -np 4 "$program"
+        is "$status" 0 "$mpi: a run of $app" || diag "$err"
+        compare "$mpi, $app"
+    done
+    if ! have_mpi $mpi || ! "mpicc.$mpi" -O2 -w -o "$T/phases" "$T/phases.c"; then
+        skip "phases with $mpi" "no $mpi, or no compiler for it"
+        continue
+    fi
+    for n in 4 2; do
+        run 100 "$REGTRACE" run -quiet -control start:pcontrol:level=1,stop:pcontrol:level=0,repeat -o "$T/run" -- "mpirun.$mpi" -np $n "$T/phases"
+        is "$status" 0 "$mpi: a run of $n ranks in windows" || diag "$err"
+        cp -r "$T/run" "$T/kept.$n"
+        compare "$mpi, phases, $n ranks"
+        is "$out" "6 windows compared" "$mpi: all windows of $n ranks were compared"
+    done
+    "$REGTRACE" report --efficiency --json "$T/kept.2" "$T/kept.4" >"$T/report"
+    run 60 "$PYTHON" -c 'import json, sys
+a, b = json.load(open(sys.argv[1]))["runs"]
+print(abs(b["computation_scaling"] - a["useful_ns"] / b["useful_ns"]) < 1e-6, a["computation_scaling"], b["processes"])' "$T/report"
+    is "$out" "True 1 4" "$mpi: scaling is relative to the first run"
+    run 60 "$REGTRACE" report --efficiency "$T/kept.2" "$T/kept.4"
+    like "$out" 'computation scaling +100\.0 % ' "$mpi: for people, too"
+    rm -rf "$T"/kept.*
+done
+done_testing

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Keeps the logical clocks of all threads, and adds up each window. */
+#include "tools/messages/ideal_times.h"
+
+#include "base/format/event_fields.h"
+#include "base/search.h"
+#include "base/toolkit/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct thread_clock {
+    int64_t logical;
+    int64_t since; /* when the last call ended, or the window opened */
+    int64_t opened, useful;
+    int64_t needs; /* of the present call; INT64_MIN: nothing */
+    uint32_t depth;
+    int32_t ordinal; /* of its window; -1: outside */
+    bool is_main, calls, has_gaps;
+};
+
+struct ideal_times {
+    struct thread_clock *threads; /* by stream */
+    struct ideal_window *windows; /* by ordinal */
+    size_t window_count, window_room;
+};
+
+struct ideal_times *ideal_open(const struct streams *streams)
+{
+    struct ideal_times *t = calloc(1, sizeof *t);
+    uint32_t count;
+    const struct thread_stream *all = streams_all(streams, &count);
+    if (t == NULL || (t->threads = calloc(count + 1u, sizeof *t->threads)) == NULL) {
+        free(t);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        t->threads[i].is_main = all[i].number == 0;
+        t->threads[i].ordinal = -1;
+        t->threads[i].needs = INT64_MIN;
+    }
+    return t;
+}
+
+static struct ideal_window *window_of(struct ideal_times *t, int32_t ordinal)
+{
+    size_t n;
+    SEARCH_FIRST(n, t->window_count, t->windows[n].ordinal < ordinal);
+    if (n < t->window_count && t->windows[n].ordinal == ordinal)
+        return &t->windows[n];
+    void *more = array_grown(t->windows, t->window_count, &t->window_room, sizeof *t->windows);
+    if (more == NULL)
+        return NULL;
+    t->windows = more;
+    memmove(&t->windows[n + 1], &t->windows[n], (t->window_count - n) * sizeof *t->windows);
+    t->windows[n] =
+        (struct ideal_window){.ordinal = ordinal, .first_open = INT64_MAX, .last_close = INT64_MIN};
+    t->window_count++;
+    return &t->windows[n];
+}
+
+/* Clocks of a window begin with the first rank that opens it. */
+static int open_window(struct ideal_times *t, struct thread_clock *c, const struct stream_record *r)
+{
+    struct ideal_window *w = window_of(t, (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal));
+    if (w == NULL)
+        return -ENOMEM;
+    if (r->ns < w->first_open)
+        w->first_open = r->ns;
+    *c = (struct thread_clock){.logical = r->ns - w->first_open,
+                               .since = r->ns,
+                               .opened = r->ns,
+                               .needs = INT64_MIN,
+                               .ordinal = w->ordinal,
+                               .is_main = c->is_main};
+    return 0;
+}
+
+/* Counts the time since the last call as the program's own. */
+static void compute(struct thread_clock *c, int64_t ns)
+{
+    int64_t own = ns > c->since ? ns - c->since : 0;
+    c->logical += own;
+    c->useful += own;
+    c->since = ns;
+}
+
+static int close_window(struct ideal_times *t, struct thread_clock *c,
+                        const struct stream_record *r)
+{
+    struct ideal_window *w = c->ordinal >= 0 ? window_of(t, c->ordinal) : NULL;
+    if (c->ordinal < 0)
+        return 0;
+    if (w == NULL)
+        return -ENOMEM;
+    if (c->depth == 0)
+        compute(c, r->ns);
+    c->ordinal = -1;
+    if (!c->is_main || !c->calls)
+        return 0;
+    w->processes++;
+    w->useful += c->useful;
+    w->most_useful = c->useful > w->most_useful ? c->useful : w->most_useful;
+    w->last_close = r->ns > w->last_close ? r->ns : w->last_close;
+    w->ideal = c->logical > w->ideal ? c->logical : w->ideal;
+    w->has_gaps |= c->has_gaps;
+    return 0;
+}
+
+int ideal_take(struct ideal_times *t, const struct stream_record *r)
+{
+    struct thread_clock *c = &t->threads[r->stream];
+    if (EVENT_IS_MPI_ENTER(r->event.code)) {
+        if (c->depth++ != 0)
+            return 0;
+        c->calls = true;
+        c->needs = INT64_MIN;
+        compute(c, r->ns);
+    } else if (EVENT_IS_MPI_LEAVE(r->event.code)) {
+        if (c->depth == 0 || --c->depth != 0)
+            return 0;
+        c->logical = c->needs > c->logical ? c->needs : c->logical;
+        c->since = r->ns;
+    } else if (r->event.code == EV_WINDOW_OPEN) {
+        return open_window(t, c, r);
+    } else if (r->event.code == EV_WINDOW_CLOSE) {
+        return close_window(t, c, r);
+    } else if (r->event.code == EV_DROPPED) {
+        c->depth = 0;
+        c->has_gaps = true;
+        c->since = r->ns;
+    }
+    return 0;
+}
+
+int64_t ideal_clock(const struct ideal_times *t, uint32_t stream)
+{
+    return t->threads[stream].logical;
+}
+
+void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t logical, bool first)
+{
+    int64_t *needs = &t->threads[stream].needs;
+    bool better = first ? logical < *needs : logical > *needs;
+    if (*needs == INT64_MIN || better)
+        *needs = logical;
+}
+
+const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count)
+{
+    *count = t->window_count;
+    return t->windows;
+}
+
+void ideal_close(struct ideal_times *t)
+{
+    if (t == NULL)
+        return;
+    free(t->threads);
+    free(t->windows);
+    free(t);
+}

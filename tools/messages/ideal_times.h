@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Replays a run on an ideal network, on which messages and collective calls take no time, as
+ * Dimemas does with infinite bandwidth and no latency (Girona, Labarta, Badia 2000): ranks still
+ * wait for data that others have not made yet. The replay needs no second reading: each thread has
+ * a logical clock, which advances with the time between MPI calls, and to the clock of a sender or
+ * of other ranks where it depends on them.
+ *
+ * Sums are of the main threads of processes that call MPI, for each window. */
+#ifndef REGTRACE_TOOLS_MESSAGES_IDEAL_TIMES_H
+#define REGTRACE_TOOLS_MESSAGES_IDEAL_TIMES_H
+
+#include "tools/streams/streams.h"
+
+/* One window, of all processes. Times in ns. */
+struct ideal_window {
+    int32_t ordinal;
+    uint32_t processes;
+    int64_t first_open, last_close; /* as in streams.h */
+    int64_t useful;                 /* time outside MPI, of all processes together */
+    int64_t most_useful;            /* of the process that has most */
+    int64_t ideal;                  /* how long the window takes on an ideal network */
+    bool has_gaps;                  /* events were dropped, or it has no end: times are too short */
+};
+
+struct ideal_times;
+
+/* Opens the replay of these streams. Returns NULL without memory. */
+struct ideal_times *ideal_open(const struct streams *streams);
+/* Takes every record. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int ideal_take(struct ideal_times *t, const struct stream_record *r);
+/* Returns the stream's logical clock: within a call, as the call began. */
+int64_t ideal_clock(const struct ideal_times *t, uint32_t stream);
+/* The stream's present call cannot end before this logical time. Of several times the latest
+ * counts; with `first`, the earliest. */
+void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t logical, bool first);
+/* Returns the windows that have ended, by ordinal, until ideal_close(). */
+const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count);
+void ideal_close(struct ideal_times *t);
+
+#endif

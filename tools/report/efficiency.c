@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Computes efficiencies from the windows of a run, and prints runs side by side. */
+#include "tools/report/efficiency.h"
+
+#include "tools/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOWS_SHOWN 20
+#define NAME_SHOWN 16 /* columns of a run */
+
+/* --- figures ---------------------------------------------------------------------------------- */
+
+static void fill(struct efficiency *e, double most_ns, double ideal_ns, double shared_ns)
+{
+    double mean_ns = e->processes > 0 ? shared_ns : NAN;
+    e->parallel = mean_ns / e->length_ns;
+    e->balance = mean_ns / most_ns;
+    e->communication = most_ns / e->length_ns;
+    e->serialisation = most_ns / ideal_ns;
+    e->transfer = ideal_ns / e->length_ns;
+}
+
+/* Adds up the windows: each is a phase of its own. */
+static int fill_windows(struct efficiency_run *out, const struct report *r,
+                        const struct ideal_window *w, size_t count)
+{
+    double most = 0, ideal = 0, mean = 0;
+    out->windows = calloc(count + 1, sizeof *out->windows);
+    if (out->windows == NULL)
+        return -ENOMEM;
+    out->all = (struct efficiency){.ordinal = -1};
+    for (size_t i = 0; i < count; i++) {
+        if (!window_span_has(&r->windows, w[i].ordinal) || w[i].processes == 0)
+            continue;
+        struct efficiency *e = &out->windows[out->window_count++];
+        *e = (struct efficiency){.ordinal = w[i].ordinal,
+                                 .processes = w[i].processes,
+                                 .length_ns = (double)(w[i].last_close - w[i].first_open),
+                                 .useful_ns = (double)w[i].useful,
+                                 .has_gaps = w[i].has_gaps};
+        fill(e, (double)w[i].most_useful, (double)w[i].ideal, e->useful_ns / e->processes);
+        most += (double)w[i].most_useful;
+        ideal += (double)w[i].ideal;
+        mean += e->useful_ns / e->processes;
+        out->all.length_ns += e->length_ns;
+        out->all.useful_ns += e->useful_ns;
+        out->all.has_gaps |= e->has_gaps;
+        if (e->processes > out->all.processes)
+            out->all.processes = e->processes;
+    }
+    fill(&out->all, most, ideal, mean);
+    return 0;
+}
+
+/* Sums an event over all ranks; NAN if a rank with windows has not counted it. */
+static double counted(const struct report *r, bool (*is_it)(const char *name), bool *in_mpi_known)
+{
+    double sum = 0;
+    bool any = false;
+    for (size_t i = 0; i < r->rank_count; i++)
+        for (size_t k = 0; k < r->ranks[i].counter_count; k++) {
+            const struct report_counter *c = &r->ranks[i].counters[k];
+            if (!is_it(c->name))
+                continue;
+            any = true;
+            sum += (double)(c->count - (c->in_mpi < c->count ? c->in_mpi : 0));
+            *in_mpi_known &= c->calls > 0;
+        }
+    return any ? sum : NAN;
+}
+
+int efficiency_of(struct efficiency_run *out, const struct report *r)
+{
+    size_t count;
+    const char *why_not;
+    const struct ideal_window *w = report_ideal_windows(r, &count, &why_not);
+    *out = (struct efficiency_run){.dir = strdup(r->dir), .in_mpi_known = true};
+    if (out->dir == NULL)
+        return -ENOMEM;
+    if (why_not == NULL && fill_windows(out, r, w, count) != 0)
+        return -ENOMEM;
+    if (why_not == NULL && out->window_count == 0)
+        why_not = "no window has ended in which the main thread calls MPI";
+    out->why_not = why_not != NULL ? strdup(why_not) : NULL;
+    out->instructions = counted(r, report_event_is_instructions, &out->in_mpi_known);
+    out->cycles = counted(r, report_event_is_cycles, &out->in_mpi_known);
+    return 0;
+}
+
+void efficiency_free(struct efficiency_run *run)
+{
+    free(run->dir);
+    free(run->windows);
+    free(run->why_not);
+    *run = (struct efficiency_run){0};
+}
+
+/* How the first run compares with this one: more than 1, it takes less. NAN: not known. */
+static double computation_scaling(const struct efficiency_run *first,
+                                  const struct efficiency_run *run)
+{
+    return first->all.useful_ns / run->all.useful_ns;
+}
+
+static double ipc(const struct efficiency_run *run)
+{
+    return run->instructions / run->cycles;
+}
+
+/* --- as text ---------------------------------------------------------------------------------- */
+
+static void print_share(FILE *out, double share)
+{
+    if (isfinite(share))
+        (void)fprintf(out, " %*.1f %%", NAME_SHOWN - 2, 100 * share);
+    else
+        (void)fprintf(out, " %*s", NAME_SHOWN, "-");
+}
+
+#define SHARES(out, label, runs, count, expression)                                                \
+    do {                                                                                           \
+        (void)fprintf(out, "  %-30s", label);                                                      \
+        for (size_t i_ = 0; i_ < (count); i_++) {                                                  \
+            const struct efficiency_run *run = &(runs)[i_];                                        \
+            print_share(out, run->why_not != NULL ? NAN : (expression));                           \
+        }                                                                                          \
+        (void)fputc('\n', out);                                                                    \
+    } while (0)
+
+static void print_heads(FILE *out, const struct efficiency_run *runs, size_t count)
+{
+    char text[24];
+    (void)fprintf(out, "  %-30s", "");
+    for (size_t i = 0; i < count; i++) {
+        const char *name = strrchr(runs[i].dir, '/');
+        name = name != NULL && name[1] != '\0' ? name + 1 : runs[i].dir;
+        size_t n = strlen(name);
+        (void)fprintf(out, " %*s", NAME_SHOWN, n > NAME_SHOWN ? name + n - NAME_SHOWN : name);
+    }
+    (void)fprintf(out, "\n  %-30s", "processes");
+    for (size_t i = 0; i < count; i++)
+        (void)fprintf(out, " %*" PRIu32, NAME_SHOWN, runs[i].all.processes);
+    (void)fprintf(out, "\n  %-30s", "length of the windows");
+    for (size_t i = 0; i < count; i++)
+        (void)fprintf(out, " %*s", NAME_SHOWN, report_time_text(text, runs[i].all.length_ns));
+    (void)fputc('\n', out);
+}
+
+static void print_scaling(FILE *out, const struct efficiency_run *runs, size_t count)
+{
+    const struct efficiency_run *first = &runs[0];
+    SHARES(out, "computation scaling", runs, count, computation_scaling(first, run));
+    SHARES(out, "  instruction scaling", runs, count, first->instructions / run->instructions);
+    SHARES(out, "  IPC scaling", runs, count, ipc(run) / ipc(first));
+    SHARES(out, "global efficiency", runs, count,
+           run->all.parallel * computation_scaling(first, run));
+}
+
+static void print_windows(FILE *out, const struct efficiency_run *run, bool all)
+{
+    char text[24];
+    (void)fprintf(out, "\n%s\n  %8s %9s %11s %9s %9s %9s %9s %9s\n", run->dir, "window",
+                  "processes", "length", "parallel", "balance", "comm.", "serial.", "transfer");
+    for (size_t i = 0; i < run->window_count && (all || i < WINDOWS_SHOWN); i++) {
+        const struct efficiency *e = &run->windows[i];
+        const double shares[] = {e->parallel, e->balance, e->communication, e->serialisation,
+                                 e->transfer};
+        (void)fprintf(out, "  %8" PRId32 " %9" PRIu32 " %11s", e->ordinal, e->processes,
+                      report_time_text(text, e->length_ns));
+        for (size_t k = 0; k < sizeof shares / sizeof *shares; k++)
+            if (isfinite(shares[k]))
+                (void)fprintf(out, " %7.1f %%", 100 * shares[k]);
+            else
+                (void)fprintf(out, " %9s", "-");
+        (void)fprintf(out, "%s\n", e->has_gaps ? "  events were dropped" : "");
+    }
+    if (!all && run->window_count > WINDOWS_SHOWN)
+        (void)fprintf(out, "  ... %zu more windows (-all shows them)\n",
+                      run->window_count - WINDOWS_SHOWN);
+}
+
+static void print_remarks(FILE *out, const struct efficiency_run *runs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (runs[i].why_not != NULL)
+            (void)fprintf(out, "%s: not known: %s\n", runs[i].dir, runs[i].why_not);
+        else if (runs[i].all.has_gaps)
+            (void)fprintf(out, "%s: events were dropped: its figures are too low\n", runs[i].dir);
+        if (!runs[i].in_mpi_known && isfinite(runs[i].instructions))
+            (void)fprintf(out,
+                          "%s: instructions and cycles are those in MPI too (-events-mpi 1 counts "
+                          "them apart)\n",
+                          runs[i].dir);
+    }
+}
+
+void efficiency_print(FILE *out, const struct efficiency_run *runs, size_t count, bool all)
+{
+    (void)fputs("Efficiency of the main threads in windows (each row is the product of those below "
+                "it)\n",
+                out);
+    print_heads(out, runs, count);
+    SHARES(out, "parallel efficiency", runs, count, run->all.parallel);
+    SHARES(out, "  load balance", runs, count, run->all.balance);
+    SHARES(out, "  communication efficiency", runs, count, run->all.communication);
+    SHARES(out, "    serialisation", runs, count, run->all.serialisation);
+    SHARES(out, "    transfer", runs, count, run->all.transfer);
+    if (count > 1)
+        print_scaling(out, runs, count);
+    print_remarks(out, runs, count);
+    for (size_t i = 0; i < count; i++)
+        if (runs[i].window_count > 1)
+            print_windows(out, &runs[i], all);
+}
+
+/* --- as JSON ---------------------------------------------------------------------------------- */
+
+static void json_efficiency(struct json *j, const struct efficiency *e)
+{
+    json_uint(j, "processes", e->processes);
+    json_real(j, "length_ns", e->length_ns);
+    json_real(j, "useful_ns", e->useful_ns);
+    json_real(j, "parallel_efficiency", e->parallel);
+    json_real(j, "load_balance", e->balance);
+    json_real(j, "communication_efficiency", e->communication);
+    json_real(j, "serialisation", e->serialisation);
+    json_real(j, "transfer", e->transfer);
+    json_bool(j, "dropped", e->has_gaps);
+}
+
+static void json_run(struct json *j, const struct efficiency_run *first,
+                     const struct efficiency_run *run)
+{
+    json_object_begin(j, NULL);
+    json_text(j, "dir", run->dir);
+    json_text(j, "why_not", run->why_not);
+    if (run->why_not == NULL) {
+        json_efficiency(j, &run->all);
+        json_real(j, "computation_scaling", computation_scaling(first, run));
+        json_real(j, "instruction_scaling", first->instructions / run->instructions);
+        json_real(j, "ipc_scaling", ipc(run) / ipc(first));
+    }
+    json_array_begin(j, "windows");
+    for (size_t i = 0; i < run->window_count; i++) {
+        json_object_begin(j, NULL);
+        json_compact(j);
+        json_int(j, "ordinal", run->windows[i].ordinal);
+        json_efficiency(j, &run->windows[i]);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    json_object_end(j);
+}
+
+void efficiency_json(FILE *out, const struct efficiency_run *runs, size_t count)
+{
+    struct json j = {.out = out, .indented = true};
+    json_object_begin(&j, NULL);
+    json_array_begin(&j, "runs");
+    for (size_t i = 0; i < count; i++)
+        json_run(&j, &runs[0], &runs[i]);
+    json_array_end(&j);
+    json_object_end(&j);
+}

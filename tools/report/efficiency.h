@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How efficient runs are: `regtrace report --efficiency`. The figures are POP's (Performance
+ * Optimisation and Productivity, "POP Standard Metrics for Parallel Performance Analysis"). */
+#ifndef REGTRACE_TOOLS_REPORT_EFFICIENCY_H
+#define REGTRACE_TOOLS_REPORT_EFFICIENCY_H
+
+#include "tools/json.h"
+#include "tools/messages/ideal_times.h"
+
+/* Of one window, or of all windows of a run together. Shares are products: parallel = balance *
+ * communication, communication = serialisation * transfer. NAN: not known. */
+struct efficiency {
+    int32_t ordinal;    /* -1: all windows */
+    uint32_t processes; /* with windows; of all windows the most */
+    double length_ns;   /* from the first opening to the last closing */
+    double useful_ns;   /* outside MPI, of all processes together */
+    double parallel, balance, communication, serialisation, transfer;
+    bool has_gaps; /* events were dropped: times outside MPI are too short */
+};
+
+/* One run of the table. */
+struct efficiency_run {
+    char *dir;
+    struct efficiency all;
+    struct efficiency *windows;
+    size_t window_count;
+    double instructions, cycles; /* in windows, outside MPI if in_mpi_known; NAN: not counted */
+    bool in_mpi_known;
+    char *why_not; /* why nothing is known; NULL: it is known */
+};
+
+struct report;
+/* Fills in *out from a collected report. Returns 0 or -ENOMEM. Free with efficiency_free(). */
+RT_MUST_CHECK int efficiency_of(struct efficiency_run *out, const struct report *r);
+void efficiency_free(struct efficiency_run *run);
+
+/* Print runs side by side; scaling is relative to the first one. all: every window. */
+void efficiency_print(FILE *out, const struct efficiency_run *runs, size_t count, bool all);
+void efficiency_json(FILE *out, const struct efficiency_run *runs, size_t count);
+
+#endif
