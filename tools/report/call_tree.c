@@ -223,17 +223,44 @@ void call_tree_print(FILE *out, struct report *r, size_t top)
     free(p.shown);
 }
 
-static void print_stack(FILE *out, struct report *r, uint32_t node)
+/* Prints the places from the outermost one to this node, but those that start programs. */
+static void print_stack(FILE *out, struct report *r, uint32_t node, const char *between)
 {
     const struct call_node *n = &r->call_tree.nodes[node];
-    bool is_hidden = is_start(r, n);
+    bool has_parent = n->parent != KEY_NONE && !is_start(r, &r->call_tree.nodes[n->parent]);
     if (n->parent != KEY_NONE)
-        print_stack(out, r, n->parent);
-    if (!is_hidden) {
-        print_node(out, r, n);
-        if (!n->is_mpi)
-            (void)fputc(';', out);
-    }
+        print_stack(out, r, n->parent, between);
+    if (is_start(r, n))
+        return;
+    if (has_parent)
+        (void)fputs(between, out);
+    print_node(out, r, n);
+}
+
+void call_tree_print_path(FILE *out, struct report *r, uint32_t node)
+{
+    if (node != KEY_NONE)
+        print_stack(out, r, node, " > ");
+    else
+        (void)fputs("(unknown)", out);
+}
+
+static void json_places(struct json *j, struct report *r, uint32_t node)
+{
+    const struct call_node *n = &r->call_tree.nodes[node];
+    if (n->parent != KEY_NONE)
+        json_places(j, r, n->parent);
+    json_object_begin(j, NULL);
+    call_site_json(j, &r->addresses, n->item);
+    json_object_end(j);
+}
+
+void call_tree_json_path(struct json *j, struct report *r, uint32_t node)
+{
+    json_array_begin(j, "call_path");
+    if (node != KEY_NONE)
+        json_places(j, r, node);
+    json_array_end(j);
 }
 
 void call_tree_print_folded(FILE *out, struct report *r)
@@ -241,7 +268,7 @@ void call_tree_print_folded(FILE *out, struct report *r)
     for (uint32_t i = 0; i < r->call_tree.keys.count; i++) {
         if (!r->call_tree.nodes[i].is_mpi)
             continue;
-        print_stack(out, r, i);
+        print_stack(out, r, i, ";");
         (void)fprintf(out, " %.0f\n", r->call_tree.nodes[i].time_ns / 1e3);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "base/toolkit/key_table.h"
 #include "tools/addresses.h"
+#include "tools/json.h"
 
 /* A place in code that is called from the path `parent`, or an MPI function that is. Sums are of
  * outermost MPI calls; those of a place are zero until call_tree_sum(). */
@@ -37,6 +38,10 @@ void call_tree_free(struct call_tree *t);
 struct report;
 /* Prints the tree of the `top` paths with most time (0: all). Call it once, as it sums up. */
 void call_tree_print(FILE *out, struct report *r, size_t top);
+/* Prints the path of a node, from main on: "main, a.c:9 > work, a.c:5". */
+void call_tree_print_path(FILE *out, struct report *r, uint32_t node);
+/* Writes a member "call_path": its places, the outermost first. */
+void call_tree_json_path(struct json *j, struct report *r, uint32_t node);
 /* Prints a line "place;place;function MICROSECONDS" for each path, as flamegraph.pl and speedscope
  * read them. */
 void call_tree_print_folded(FILE *out, struct report *r);

@@ -11,18 +11,18 @@
 
 #define SHOWN 10
 
-int late_calls_add(struct late_calls *l, const struct wait_state *x, uint32_t item)
+int late_calls_add(struct late_calls *l, const struct wait_state *x, uint32_t node)
 {
     uint32_t function = x->cause.function;
     uint64_t high = (uint64_t)(uint32_t)x->for_rank << 32 | (uint32_t)x->kind << 16 | function;
-    uint32_t count = l->keys.count, n = key_table_add(&l->keys, high, item);
+    uint32_t count = l->keys.count, n = key_table_add(&l->keys, high, node);
     void *rows = array_grown(l->rows, count, &l->room, sizeof *l->rows);
     if (n == KEY_NONE || rows == NULL)
         return -ENOMEM;
     l->rows = rows;
     if (n == count)
         l->rows[n] = (struct late_call){
-            .rank = x->for_rank, .kind = x->kind, .function = function, .item = item};
+            .rank = x->for_rank, .kind = x->kind, .function = function, .node = node};
     struct late_call *c = &l->rows[n];
     c->waits++;
     c->cost_ns += (double)x->ns;
@@ -85,7 +85,7 @@ void late_calls_print(FILE *out, struct report *r, const struct late_calls *l)
                       rows[i]->rank, wait_kind_name(rows[i]->kind), function_name(r, rows[i]),
                       rows[i]->waits, report_time_text(cost, rows[i]->cost_ns),
                       report_time_text(longest, rows[i]->longest_ns), rows[i]->longest_rank);
-        call_site_print(out, &r->addresses, rows[i]->item);
+        call_tree_print_path(out, r, rows[i]->node);
         (void)fputc('\n', out);
     }
     if (l->keys.count > SHOWN)
@@ -103,7 +103,7 @@ void late_calls_json(struct json *j, struct report *r, const struct late_calls *
         json_int(j, "rank", rows[i]->rank);
         json_text(j, "kind", wait_kind_name(rows[i]->kind));
         json_text(j, "function", function_name(r, rows[i]));
-        call_site_json(j, &r->addresses, rows[i]->item);
+        call_tree_json_path(j, r, rows[i]->node);
         json_uint(j, "waits", rows[i]->waits);
         json_real(j, "cost_ns", rows[i]->cost_ns);
         json_real(j, "longest_ns", rows[i]->longest_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Calls that came late, by rank, function and call site, and what other ranks waited for them. */
+ * Calls that came late, by rank, function and call path, and what other ranks waited for them. */
 #ifndef REGTRACE_TOOLS_REPORT_LATE_CALLS_H
 #define REGTRACE_TOOLS_REPORT_LATE_CALLS_H
 
@@ -11,7 +11,7 @@ struct late_call {
     int32_t rank; /* in MPI_COMM_WORLD */
     enum wait_kind kind;
     uint32_t function; /* EVENT_MPI_FUNCTIONS_MOST: unknown */
-    uint32_t item;     /* of the report's addresses; KEY_NONE: unknown */
+    uint32_t node;     /* its call path, of the report's call tree; KEY_NONE: unknown */
     uint64_t waits;    /* of other ranks */
     double cost_ns;    /* how long they waited together */
     double longest_ns;
@@ -25,8 +25,8 @@ struct late_calls {
     size_t room;
 };
 
-/* Adds a wait for a call at this item. Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int late_calls_add(struct late_calls *l, const struct wait_state *x, uint32_t item);
+/* Adds a wait for a call from this node. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int late_calls_add(struct late_calls *l, const struct wait_state *x, uint32_t node);
 void late_calls_free(struct late_calls *l);
 
 struct report;

@@ -47,13 +47,16 @@ struct report_waits {
     char *why_not; /* why nothing is known; else NULL */
 };
 
-static uint32_t item_of(const struct report_waits *w, const struct wait_place *at)
+/* Finds the call site and the call path of a call; KEY_NONE: unknown. */
+static void place_of(struct report_waits *w, const struct wait_place *at, uint32_t *item,
+                     uint32_t *node)
 {
-    uint32_t item = KEY_NONE;
-    int rc = at->path != 0 ? call_sites_find(&w->report->addresses,
-                                             comms_file(w->comms, at->process), at->path, &item)
-                           : 0;
-    return rc == 0 ? item : KEY_NONE;
+    struct report *r = w->report;
+    const struct rt_rank *file = at->path != 0 ? comms_file(w->comms, at->process) : NULL;
+    *item = *node = KEY_NONE;
+    if (file != NULL)
+        w->no_memory |= call_sites_find(&r->addresses, file, at->path, item) != 0 ||
+                        call_tree_path(&r->call_tree, &r->addresses, file, at->path, node) != 0;
 }
 
 static void add_wait(void *context, const struct wait_state *x)
@@ -70,12 +73,12 @@ static void add_wait(void *context, const struct wait_state *x)
         s->rank = x->rank;
         s->for_rank = x->for_rank;
     }
-    call_sites_add_wait(&w->report->call_sites, x->site.function, item_of(w, &x->site), ns);
-    uint32_t node;
-    w->no_memory |= call_tree_path(&w->report->call_tree, &w->report->addresses,
-                                   comms_file(w->comms, x->site.process), x->site.path, &node) != 0;
+    uint32_t item, node;
+    place_of(w, &x->site, &item, &node);
+    call_sites_add_wait(&w->report->call_sites, x->site.function, item, ns);
     call_tree_add_wait(&w->report->call_tree, node, x->site.function, ns);
-    w->no_memory |= late_calls_add(&w->late, x, item_of(w, &x->cause)) != 0;
+    place_of(w, &x->cause, &item, &node);
+    w->no_memory |= late_calls_add(&w->late, x, node) != 0;
     if (x->rank >= 0 && (uint32_t)x->rank < w->rank_count)
         w->ranks[x->rank].waited_ns += ns;
     if (x->for_rank >= 0 && (uint32_t)x->for_rank < w->rank_count)

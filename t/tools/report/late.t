@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A rank that sleeps before its 40th send, in a function that two others call, is diagnosed: the
+# rank, the call path, and what it cost the other rank, by the program's own clock.
+. "$(dirname "$0")/../../lib.sh"
+[ "$(uname -m)" = x86_64 ] || skip_all "call paths need x86-64"
+source=$REGTRACE_SOURCE/t/tools/report/late.c
+line() { grep -n "$1" "$source" | cut -d: -f1; }
+for mpi in openmpi mpich; do
+    if ! have_mpi $mpi || ! "mpicc.$mpi" -O2 -g -w -o "$T/late" "$source" 2>"$T/cc"; then
+        skip "a late rank with $mpi" "no $mpi, or no compiler for it"
+        continue
+    fi
+    run 60 "$REGTRACE" run -quiet -callpath 16 -o "$T/run" -- "mpirun.$mpi" -np 2 "$T/late" "$T/log"
+    is "$status" 0 "$mpi: the program ends" || diag "$err"
+    # i = 40 is not a multiple of 3: the send is from second().
+    path="main, late.c:$(line ' second(i);') > second, late.c:$(line '/. from second') > give, late.c:$(line '/. the send')"
+    run 60 "$REGTRACE" report --json "$T/run"
+    echo "$out" >"$T/report"
+    run 60 "$PYTHON" -c 'import json, sys
+for row in json.load(open(sys.argv[1]))["late_calls"]:
+    places = [(p["caller"], p["line"].rpartition("/")[2]) for p in row["call_path"] if p["line"] and "late.c" in p["line"]]
+    if row["kind"] == "late sender" and "second" in [p[0] for p in places]:
+        break
+print(row["rank"], row["function"], row["longest_rank"], " > ".join(", ".join(p) for p in places))
+cost, logged = row["cost_ns"], float(open(sys.argv[2]).read())
+print("cost as logged" if abs(cost - logged) <= 0.05 * logged else (cost, logged))' "$T/report" "$T/log"
+    is "$out" "1 MPI_Send 0 $path"$'\n'"cost as logged" "$mpi: the late rank, its call path, the cost" || diag "$err"
+    run 60 "$REGTRACE" report "$T/run"
+    like "$out" " 1 late sender +MPI_Send .*  $path"$'\n' "$mpi: and for people"
+    run 60 "$REGTRACE" report --tree "$T/run"
+    like "$out" "give, late.c:$(line '/. the send')" "$mpi: the call tree has it"
+    run 60 "$REGTRACE" report --folded "$T/run"
+    like "$out" "main, late.c:[0-9]+;second, late.c:[0-9]+;give, late.c:[0-9]+;MPI_Send [0-9]+"$'\n' "$mpi: and the folded stacks"
+    rm -rf "$T/run"
+done
+done_testing
