@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define BLOCK 65536u
+#define CALLERS_MOST 256u /* more than any recorder stores: a damaged file may name any parent */
 
 /* The sample of a thread to which its next rows of callers belong. */
 struct open_sample {
@@ -64,7 +65,8 @@ static int add_path(struct hot_reading *r, struct hot_sample *s, uint32_t path)
     const struct rt_path *p = call_path_find(r->rank, path);
     uint32_t place;
     s->is_sure = p != NULL;
-    while (p != NULL && (p = call_path_find(r->rank, p->parent)) != NULL) {
+    while (p != NULL && s->count < CALLERS_MOST &&
+           (p = call_path_find(r->rank, p->parent)) != NULL) {
         if (call_sites_place(&r->h->at, r->rank, p, &place) != 0 || add_place(r->h, place) != 0)
             return -ENOMEM;
         s->count++;

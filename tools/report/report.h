@@ -99,6 +99,7 @@ struct report_rank {
     /* Completed requests that were made outside the window: unknown whether they are receives. */
     uint64_t completions_unknown;
     uint64_t completions_skipped; /* requests whose completion could not be recorded */
+    uint64_t unnumbered;          /* how often the numbering of messages had to end */
     /* event_cost_ns: of one event, as measured at the start; 0: unknown */
     double wait_ns, own_ns, event_cost_ns;
     uint64_t unmatched; /* leaves without enter, or enters without leave */

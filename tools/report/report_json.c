@@ -167,6 +167,7 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_uint(j, "unmatched", k->unmatched);
     json_uint(j, "completions_unknown", k->completions_unknown);
     json_uint(j, "completions_skipped", k->completions_skipped);
+    json_uint(j, "messages_unnumbered", k->unnumbered);
     json_uint(j, "interrupted", k->interrupted);
     report_counters_json(j, k);
     report_memory_json(j, k);

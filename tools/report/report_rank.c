@@ -44,9 +44,8 @@ struct rank_pass {
     struct call_stack *stacks;
     size_t stack_count;
     struct function_pass functions;
-    struct path_place *places; /* by number of a call path */
-    size_t place_room;
-    size_t next_window; /* of out->windows, which are in the order of their openings */
+    struct path_place *places; /* by row of the file's /paths; NULL: none is known yet */
+    size_t next_window;        /* of out->windows, which are in the order of their openings */
 };
 
 static bool is_periodic(const struct rt_rank *rank, const struct rt_alarm *alarm)
@@ -192,6 +191,8 @@ static void place_threads(struct report_rank *out, const struct rt_rank *rank)
     }
     const char *skipped = rt_rank_metadata(rank, "mpi_completions_skipped");
     out->completions_skipped = skipped != NULL ? strtoull(skipped, NULL, 10) : 0;
+    const char *unnumbered = rt_rank_metadata(rank, "mpi_messages_unnumbered");
+    out->unnumbered = unnumbered != NULL ? strtoull(unnumbered, NULL, 10) : 0;
     const char *cost = rt_rank_metadata(rank, "event_cost_ticks");
     double ticks = cost != NULL ? strtod(cost, NULL) : 0;
     if (ticks > 0 && ticks < 1e6)
@@ -262,28 +263,25 @@ static void take_late_bytes(struct rank_pass *p, struct call_stack *s, const str
     s->calls[0].bytes = all;
 }
 
-static int look_up(struct rank_pass *p, uint32_t path, struct path_place *out)
-{
-    struct addresses *a = &p->report->addresses;
-    int rc = call_sites_find(a, p->rank, path, &out->item);
-    out->known = true;
-    return rc == 0 ? call_tree_path(&p->report->call_tree, a, p->rank, path, &out->node) : rc;
-}
-
+/* Finds the places of a call path. A number that is not in the file's table is unknown. */
 static int place_of(struct rank_pass *p, uint32_t path, struct path_place *out)
 {
-    if (path >= p->place_room) {
-        size_t room = 2 * (size_t)path + 64;
-        struct path_place *more = realloc(p->places, room * sizeof *more);
-        if (more == NULL)
-            return -ENOMEM;
-        memset(more + p->place_room, 0, (room - p->place_room) * sizeof *more);
-        p->places = more;
-        p->place_room = room;
-    }
-    int rc = p->places[path].known ? 0 : look_up(p, path, &p->places[path]);
-    *out = p->places[path];
-    return rc;
+    struct addresses *a = &p->report->addresses;
+    const struct rt_rank_tables *t = rt_rank_tables(p->rank);
+    const struct rt_path *row = call_path_find(p->rank, path);
+    *out = (struct path_place){.item = KEY_NONE, .node = KEY_NONE};
+    if (row == NULL)
+        return 0;
+    if (p->places == NULL && (p->places = calloc(t->path_count, sizeof *p->places)) == NULL)
+        return -ENOMEM;
+    struct path_place *place = &p->places[row - t->paths];
+    if (!place->known &&
+        (call_sites_find(a, p->rank, path, &place->item) != 0 ||
+         call_tree_path(&p->report->call_tree, a, p->rank, path, &place->node) != 0))
+        return -ENOMEM;
+    place->known = true;
+    *out = *place;
+    return 0;
 }
 
 /* Adds an outermost call to its call site and its call path. */

@@ -361,6 +361,15 @@ static void print_never_fired(FILE *out, const struct report *r, bool *head)
     free(items);
 }
 
+static void print_count(FILE *out, const struct report_rank *k, uint64_t count, const char *what,
+                        bool *head)
+{
+    if (count == 0)
+        return;
+    problems_head(out, head);
+    (void)fprintf(out, "  rank %" PRId32 ": %" PRIu64 " %s\n", k->info.rank, count, what);
+}
+
 static void print_problems(FILE *out, const struct report *r)
 {
     bool head = false;
@@ -376,27 +385,19 @@ static void print_problems(FILE *out, const struct report *r)
             (void)fprintf(out, "  %s was left by its writer: regtrace recover %s finishes it\n",
                           k->file, r->dir);
         }
-        if (k->unmatched > 0) {
-            problems_head(out, &head);
-            (void)fprintf(out,
-                          "  rank %" PRId32 ": %" PRIu64 " MPI calls without their other end\n",
-                          k->info.rank, k->unmatched);
-        }
-        if (k->completions_unknown > 0) {
-            problems_head(out, &head);
-            (void)fprintf(out,
-                          "  rank %" PRId32 ": %" PRIu64
-                          " requests that completed were made outside "
-                          "their window; what they may have received is not counted\n",
-                          k->info.rank, k->completions_unknown);
-        }
-        if (k->completions_skipped > 0) {
-            problems_head(out, &head);
-            (void)fprintf(out,
-                          "  rank %" PRId32 ": %" PRIu64 " requests were waited for in calls whose "
-                          "completions could not be recorded: no memory\n",
-                          k->info.rank, k->completions_skipped);
-        }
+        print_count(out, k, k->unmatched, "MPI calls without their other end", &head);
+        print_count(out, k, k->completions_unknown,
+                    "requests that completed were made outside their window; what they may have "
+                    "received is not counted",
+                    &head);
+        print_count(out, k, k->unnumbered,
+                    "times messages of a partner and tag could not be numbered any more (a table "
+                    "was full, or a receive was freed or cancelled): they are not matched",
+                    &head);
+        print_count(out, k, k->completions_skipped,
+                    "requests were waited for in calls whose completions could not be recorded: no "
+                    "memory",
+                    &head);
     }
     print_never_fired(out, r, &head);
     for (size_t i = 0; i < r->log_count && i < LOG_SHOWN; i++)
