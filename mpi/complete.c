@@ -167,6 +167,8 @@ mpi_word mpi_one_begin(struct mpi_one *c, mpi_word request, mpi_word status, boo
     c->request = request != 0 ? mpi_handle_element(MPI_HANDLE_REQUEST, request, 0, fortran) : 0;
     c->noted = request != 0 ? mpi_request_await(c->request) : (struct mpi_noted){0, NO_NUMBER};
     c->comm = 0;
+    c->place = request;
+    c->fortran = fortran;
     c->status = status;
     if (is_ignored(status, fortran, false)) {
         memset(c->own, 0, sizeof c->own);
@@ -181,6 +183,20 @@ static bool matters(const struct recorder_thread *t)
     return t->recording != 0 || atomic_load_explicit(&mpi_undecided, memory_order_relaxed) != 0;
 }
 
+/* The call has failed. If the request has ended all the same, a receive of unknown source or tag
+ * stays unknown. */
+RT_COLD static void settle_failed(struct recorder_thread *t, const struct mpi_one *c)
+{
+    if (c->request == mpi_abi.request_null ||
+        mpi_handle_element(MPI_HANDLE_REQUEST, c->place, 0, c->fortran) != mpi_abi.request_null)
+        return;
+    struct mpi_completed ended = mpi_request_completed(t, c->request, c->noted, false);
+    if (ended.cancelling)
+        mpi_number_cancel_freed(ended.number);
+    else if (ended.receives)
+        mpi_number_freed(ended.number);
+}
+
 void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
 {
     const unsigned char *status = (const unsigned char *)(uintptr_t)c->status;
@@ -193,9 +209,11 @@ void mpi_one_end(struct recorder_thread *t, const struct mpi_one *c, bool done)
         message_completed(t, 0, c->comm, &plain, status);
     else if (c->plain)
         return;
-    else if (!done || !matters(t))
+    else if (!done || !matters(t)) {
         mpi_request_awaited(c->request, c->noted);
-    else
+        if (!done && matters(t))
+            settle_failed(t, c);
+    } else
         request_completed(t, c->request, c->noted, false, status);
 }
 

@@ -142,6 +142,10 @@ static struct request_entry *note(const struct recorder_thread *t, int32_t windo
                      (before & (MPI_REQUEST_PERSISTENT | AWAITED)) == 0;
         kinds |= ACTIVE | (twice ? SHARED : (unsigned)(before & SHARED));
     }
+    mpi_number had = atomic_load_explicit(&e->number, memory_order_relaxed);
+    /* Its end was not seen, nor is it being waited for: the library has given its handle anew. */
+    if (RT_UNLIKELY((had & NUMBER_UNDECIDED) != 0) && (before & (ACTIVE | AWAITED)) == ACTIVE)
+        mpi_number_freed(had);
     atomic_store_explicit(&e->number, number, memory_order_relaxed);
     e->made_in = (uint32_t)window;
     put(e, request, kinds | times | (uint64_t)(uint32_t)window << 32);

@@ -78,6 +78,8 @@ struct mpi_one {
     struct mpi_noted noted;
     bool plain; /* a receive without a request; then `noted.number` is its number, in `comm` */
     uint64_t comm;
+    mpi_word place; /* pointer to the request */
+    bool fortran;
     mpi_word status;
     _Alignas(8) unsigned char own[64];
 };

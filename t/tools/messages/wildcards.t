@@ -60,5 +60,40 @@ END
     run 60 env REGTRACE_DIR="$T/run" LD_PRELOAD="$LIBREGTRACE" "$T/full"
     is "$status $out" "0 10000 cancelled" "$mpi: more tags than the tables hold" || diag "$err"
     like "$("$MESSAGES" "$T/run")" '^left [1-9][0-9]* [1-9][0-9]* without a number' "$mpi: what has no number is counted"
+    # A receive from any source fails, as its message is too long: it is over all the same, and
+    # messages of other communicators are matched.
+    cat >"$T/failing.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int x[4] = {0}, y, failed = 0;
+    MPI_Request r, s;
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_SELF, &other);
+    MPI_Irecv(&y, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &r);
+    MPI_Isend(x, 4, MPI_INT, 0, 1, MPI_COMM_SELF, &s);
+    failed += MPI_Wait(&r, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    MPI_Wait(&s, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 50; i++)
+        MPI_Sendrecv(x, 1, MPI_INT, 0, 1, &y, 1, MPI_INT, 0, 1, other, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 50; i++)
+        MPI_Sendrecv(x, 1, MPI_INT, 0, 2, &y, 1, MPI_INT, 0, 2, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    printf("%d failed\n", failed);
+    return MPI_Finalize();
+}
+END
+    "mpicc.$mpi" -O1 -o "$T/failing" "$T/failing.c"
+    rm -rf "$T/run"
+    run 60 env REGTRACE_DIR="$T/run" LD_PRELOAD="$LIBREGTRACE" "$T/failing"
+    like "$status $out" '^0 [01] failed$' "$mpi: a receive from any source that fails" || diag "$err"
+    fails=${out%% *}
+    "$MESSAGES" "$T/run" >"$T/all"
+    [ "$(grep -c '^message' "$T/all")" -ge 50 ]
+    ok $? "$mpi: messages of the other communicator are matched" || diag "$(grep -v '^message' "$T/all")"
+    # Open MPI does not say that a message to the own rank is too long.
+    [ "$fails" = 0 ] || like "$("$REGTRACE" report "$T/run")" 'rank 0: [1-9][0-9]* times messages of a partner and tag could not be numbered' "$mpi: and report says what has no number"
 done
 done_testing
