@@ -13,28 +13,42 @@ RT_COLD uint32_t mpi_path_enter(uintptr_t caller)
 
 static uint32_t path_of_stack(uintptr_t at)
 {
-    return mpi_path_depth > 1 && mpi_hooks.path_of_stack != NULL
+    return mpi_path_depth > 0 && mpi_hooks.path_of_stack != NULL
                ? mpi_hooks.path_of_stack(at, mpi_path_depth)
                : 0;
 }
 
-uint32_t mpi_path_further(const struct recorder_thread *t, uint32_t depth)
+/* Returns the place of the return address that is the call site of the call at `depth`: outside the
+ * library. Outer calls may have been left, with all their stacks. 0: unknown. */
+static uintptr_t site_of(const struct recorder_thread *t, uint32_t depth)
 {
-    uintptr_t at = mpi_return_at(t, depth), caller = *(const uintptr_t *)at;
-    while (RT_UNLIKELY(depth > 0) && mpi_is_library(caller)) {
-        at = mpi_return_at(t, --depth);
-        caller = *(const uintptr_t *)at;
-    }
-    return RT_LIKELY(mpi_path_depth == 1) ? mpi_path_from(caller) : path_of_stack(at);
-}
-
-uint32_t mpi_path_of_cut(const struct recorder_thread *t, uint32_t depth)
-{
-    uintptr_t at, caller;
-    do {
-        at = mpi_return_at(t, depth);
+    uintptr_t at = mpi_return_at(t, depth), caller;
+    while (depth > 0) {
         if (sys_read_self(at, &caller, sizeof caller) != (long)sizeof caller)
             return 0;
-    } while (depth-- > 0 && mpi_is_library(caller));
-    return mpi_path_depth == 1 ? mpi_path_from(caller) : path_of_stack(at);
+        if (!mpi_is_library(caller))
+            break;
+        at = mpi_return_at(t, --depth);
+    }
+    return at;
+}
+
+uint32_t mpi_path_further(const struct recorder_thread *t, uint32_t depth)
+{
+    uintptr_t at = site_of(t, depth), caller;
+    if (at == 0 || mpi_path_depth != 1)
+        return at != 0 ? path_of_stack(at) : 0;
+    bool readable = sys_read_self(at, &caller, sizeof caller) == (long)sizeof caller;
+    return readable ? mpi_path_from(caller) : 0;
+}
+
+/* The word may be anything if the call has been left: so the walk must come to this very frame, and
+ * no code of our own calls MPI. */
+uint32_t mpi_path_of_cut(const struct recorder_thread *t, uint32_t depth)
+{
+    uintptr_t at = site_of(t, depth), caller;
+    if (at == 0 || sys_read_self(at, &caller, sizeof caller) != (long)sizeof caller ||
+        mpi_is_library(caller))
+        return 0;
+    return path_of_stack(at);
 }

@@ -110,7 +110,7 @@ void mpi_put_leave(struct recorder_thread *t, uint32_t code_flags, uint64_t a, u
 {
     if (RT_UNLIKELY(b != 0)) {
         put_path(t);
-    } else if (RT_LIKELY(t->open_depth != 0)) {
+    } else if (RT_LIKELY(t->open_depth != 0 && t->recording != 0)) {
         b = mpi_path_of(t, t->open_depth - 1);
         code_flags |= path_flag(b);
     }
@@ -218,7 +218,7 @@ RT_COLD void mpi_close_slow(struct recorder_thread *t, uint32_t depth, uint32_t 
     while (t->open_depth > depth + 1)
         drop_innermost(t);
     if (t->open_depth == depth + 1) { /* else it was dropped by mistake: a coroutine's */
-        uint32_t path = mpi_path_of(t, depth);
+        uint32_t path = t->recording != 0 ? mpi_path_of(t, depth) : 0;
         put_blocked(t, code_flags | path_flag(path), 0, path, false);
         t->open_depth = depth;
     }

@@ -29,6 +29,7 @@ static void leave_parents_stream(const struct preload_thread *pt)
     /* If the parent had no stream either, keep the stream of its ancestor. */
     if (recorder_stream.base == NULL)
         return;
+    recorder_no_paths();
     stream_close(&parents);
     if (pt == NULL || pt->regions.depth == 0 ||
         mprotect(recorder_stream.base, recorder_stream.bytes, PROT_READ) != 0) {

@@ -13,7 +13,8 @@ __thread struct recorder_thread recorder_self;
 struct recorder_page
     recorder_page; /* all zeros, so no file mapping, which the kernel could not wipe */
 struct stream recorder_stream = {.fd = -1};
-struct stream_path_table recorder_paths;
+static const struct stream_path no_path;
+struct stream_path_table recorder_paths = {&no_path, 0};
 
 static _Atomic uint32_t recording_on;
 static _Atomic uint32_t next_tid, next_helper_tid = 1000;
@@ -54,6 +55,11 @@ uint32_t recorder_own_mappings(void)
     uint32_t owner = 0, next = atomic_fetch_add(&last, 1) + 1;
     (void)atomic_compare_exchange_strong(&recorder_page.mappings, &owner, next);
     return owner != 0 ? owner : next;
+}
+
+void recorder_no_paths(void)
+{
+    recorder_paths = (struct stream_path_table){&no_path, 0};
 }
 
 void recorder_start(const struct stream *s)

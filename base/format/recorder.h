@@ -255,6 +255,8 @@ void recorder_finish_call(struct recorder_thread *t);
 extern struct stream recorder_stream __attribute__((visibility("hidden")));
 /* Its table of call paths. */
 extern struct stream_path_table recorder_paths __attribute__((visibility("hidden")));
+/* The stream is about to be unmapped: no path is found until recorder_start(). */
+void recorder_no_paths(void);
 
 /* Takes over a stream: in the constructor, or in a forked child that made its own. */
 void recorder_start(const struct stream *s);

@@ -187,7 +187,7 @@ struct stream_header {
     uint32_t string_bytes;
     uint64_t strings_offset, string_bytes_offset;
     _Atomic uint32_t strings_used, string_bytes_used;
-    uint32_t path_capacity; /* entries, a power of two */
+    uint32_t path_capacity; /* entries, a power of two; an eighth stays free */
     uint64_t paths_offset;
     _Atomic uint32_t paths_used;
     _Atomic uint32_t paths_lost; /* how often a path did not fit: number 0 replaces it */
@@ -315,7 +315,7 @@ static inline struct stream_path *stream_paths(const struct stream *s)
 {
     return (struct stream_path *)(void *)(s->base + s->header->paths_offset);
 }
-#define STREAM_PATH_TRIES 16u
+#define STREAM_PATH_TRIES 1024u /* look-ups end at the first free entry, so most take one */
 static inline uint32_t stream_path_hash(uint32_t parent, uint64_t address)
 {
     uint64_t h = (address + ((uint64_t)parent << 32 | parent)) * UINT64_C(0x9e3779b97f4a7c15);

@@ -7,7 +7,8 @@ uint32_t stream_path_enter(const struct stream *s, const struct stream_path *pat
     struct stream_header *h = s->header;
     struct stream_path *paths = stream_paths(s);
     uint32_t mask = h->path_capacity - 1, at = stream_path_hash(path->parent, path->address);
-    for (uint32_t i = 0; i < STREAM_PATH_TRIES; i++) {
+    bool full = atomic_load_explicit(&h->paths_used, memory_order_relaxed) >= mask - mask / 8;
+    for (uint32_t i = 0; i < STREAM_PATH_TRIES && !full; i++) {
         uint32_t n = (at + i) & mask;
         struct stream_path *p = &paths[n];
         uint32_t state = PATH_FREE;
@@ -18,8 +19,9 @@ uint32_t stream_path_enter(const struct stream *s, const struct stream_path *pat
         p->image = path->image;
         p->build_id = path->build_id;
         p->offset = path->offset;
-        atomic_store_explicit(&p->state, PATH_READY, memory_order_release);
+        /* First counted, then ready: the writer has all that are ready if it has all counted ones. */
         atomic_fetch_add_explicit(&h->paths_used, 1, memory_order_release);
+        atomic_store_explicit(&p->state, PATH_READY, memory_order_release);
         return n;
     }
     atomic_fetch_add_explicit(&h->paths_lost, 1, memory_order_relaxed);

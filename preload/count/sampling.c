@@ -235,8 +235,8 @@ static uint32_t walk(const ucontext_t *uc, uintptr_t *callers, uint32_t most)
 static void record_place(struct recorder_thread *t, uint32_t weight, const void *context)
 {
     uint32_t depth = (uint32_t)process.options.number[OPT_callpath];
-    uint32_t path = depth > 1 ? call_path_from_context(context, depth) : 0;
-    if (path != 0) {
+    if (depth > 1) {
+        uint32_t path = call_path_from_context(context, depth - 1);
         (void)recorder_emit(t, EV_SAMPLE | (uint32_t)EVENT_FLAG_PATH << 24, signals_ip_of(context),
                             EVENT_PUT(EV_SAMPLE, periods, weight) |
                                 EVENT_PUT(EV_SAMPLE, path, path));

@@ -21,6 +21,7 @@
  * stored last. */
 static struct noted_image {
     uintptr_t base, from, to;
+    _Atomic bool is_gone; /* it is not loaded any more */
     char build_id[IMAGE_ID_TEXT];
     char path[IMAGE_PATH];
 } images[IMAGES_MAX];
@@ -91,7 +92,7 @@ static bool is_noted(const struct noted_image *m)
     uint32_t i = atomic_load(&image_count);
     while (i > 0 && (images[i - 1].from >= m->to || images[i - 1].to <= m->from))
         i--;
-    return i > 0 && images[i - 1].base == m->base &&
+    return i > 0 && !atomic_load(&images[i - 1].is_gone) && images[i - 1].base == m->base &&
            strcmp(images[i - 1].build_id, m->build_id) == 0 &&
            strcmp(images[i - 1].path, m->path) == 0;
 }
@@ -109,13 +110,14 @@ void image_note(const struct image_facts *m)
         to->base = m->base;
         to->from = m->from;
         to->to = m->to;
+        atomic_store(&to->is_gone, false);
         memcpy(to->build_id, m->build_id, strlen(m->build_id) + 1);
     }
-    if (fits && !is_noted(to)) {
+    bool is_new = !fits || !is_noted(to);
+    if (fits && is_new)
         atomic_store_explicit(&image_count, n + 1, memory_order_release);
-        if (recorder_is_on()) /* another image may have been there before */
-            stream_paths_forget(&recorder_stream, m->from, m->to);
-    }
+    if (is_new && recorder_is_on()) /* another image may have been there before */
+        stream_paths_forget(&recorder_stream, m->from, m->to);
     spin_give(&image_lock);
     sys_restore_signals(mask);
     if (!fits)
@@ -139,10 +141,38 @@ void images_note_all(void)
     (void)images_each(note, NULL);
 }
 
+/* Marks notes of images that are loaded now. */
+struct present {
+    uint32_t count; /* notes that are looked at */
+    bool is_loaded[IMAGES_MAX];
+};
+
+static bool visit_present(const struct loaded_image *m, void *context)
+{
+    struct present *p = context;
+    for (uint32_t i = 0; i < p->count; i++)
+        p->is_loaded[i] |= images[i].base == m->bias && images[i].from == m->from;
+    return false;
+}
+
+void images_end_gone(void (*gone)(uintptr_t from, uintptr_t to))
+{
+    struct present p = {.count = atomic_load(&image_count)}; /* later notes are of loaded images */
+    (void)images_each(visit_present, &p);
+    for (uint32_t i = 0; i < p.count; i++) {
+        if (p.is_loaded[i] || atomic_exchange(&images[i].is_gone, true))
+            continue;
+        if (recorder_is_on())
+            stream_paths_forget(&recorder_stream, images[i].from, images[i].to);
+        gone(images[i].from, images[i].to);
+    }
+}
+
 bool image_of(uintptr_t address, struct image_facts *out)
 {
     for (uint32_t i = atomic_load_explicit(&image_count, memory_order_acquire); i-- > 0;)
-        if (address - images[i].from < images[i].to - images[i].from) {
+        if (address - images[i].from < images[i].to - images[i].from &&
+            !atomic_load_explicit(&images[i].is_gone, memory_order_relaxed)) {
             *out = (struct image_facts){images[i].base, images[i].from, images[i].to,
                                         images[i].path, images[i].build_id};
             return true;

@@ -13,6 +13,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/images/seen_images.h"
 #include "preload/process.h"
+#include "preload/stack/call_walk.h"
 #include "preload/stack/with_room.h"
 #include "preload/window/parts.h"
 #include "preload/window/triggers.h"
@@ -62,7 +63,8 @@ static void images_look(void *notify)
 {
     struct look l;
     l.adds = 0;
-    (void)seen_images_forget(&seen);
+    if (seen_images_forget(&seen))
+        images_end_gone(call_walk_forget);
     for (;;) {
         l.notify = *(const bool *)notify;
         l.found = false;

@@ -19,7 +19,7 @@ uint32_t path_enter(uint32_t parent, uintptr_t address)
 {
     const struct stream *s = &recorder_stream;
     struct image_facts m;
-    if (atomic_load_explicit(&s->header->paths_lost, memory_order_relaxed) != 0)
+    if (!recorder_is_on())
         return 0;
     uintptr_t meant = memory_copy_stands_for(address);
     bool found = image_of(meant, &m);

@@ -66,8 +66,8 @@ RT_COLD static bool read_far(struct walk *w, uintptr_t at, uintptr_t *out)
 
 static inline bool read_word(struct walk *w, uintptr_t at, uintptr_t *out)
 {
-    if (RT_LIKELY(at >= w->low && at + sizeof *out <= w->high) ||
-        (at >= w->readable[0] && at + sizeof *out <= w->readable[1])) {
+    if (RT_LIKELY(at >= w->low && at < w->high && w->high - at >= sizeof *out) ||
+        (at >= w->readable[0] && at < w->readable[1] && w->readable[1] - at >= sizeof *out)) {
         memcpy(out, (const void *)at, sizeof *out); /* NOLINT: the thread's stack */
         return true;
     }
@@ -151,8 +151,13 @@ static inline struct walk_rule rule_of(uintptr_t at)
     for (uint32_t i = 0; i < RULE_TRIES; i++) {
         const struct walk_rule *r = &rules[(h + i) & (RULES - 1)];
         uintptr_t had = atomic_load_explicit(&r->at, memory_order_acquire);
-        if (RT_LIKELY(had == at))
-            return *r;
+        if (RT_LIKELY(had == at)) {
+            struct walk_rule found = {
+                .cfa = r->cfa, .frame = r->frame, .frame_at = r->frame_at, .kind = r->kind};
+            atomic_thread_fence(memory_order_acquire);
+            if (RT_LIKELY(atomic_load_explicit(&r->at, memory_order_relaxed) == at))
+                return found;
+        }
         if (had == 0)
             break;
     }
@@ -237,7 +242,8 @@ RT_COLD static void walk_slowly(struct unwind *u, uintptr_t from, struct places 
     (void)thread_stack_bounds(&u->low, &u->high);
     while (p->count < p->most && unwind_up(u)) {
         begun |= u->r[UNWIND_RSP] == from;
-        if (begun)
+        /* After a place in an instrumented copy comes the one that it stands for. */
+        if (begun && !memory_copies_have(u->r[UNWIND_RETURN]))
             add(p, u->r[UNWIND_RETURN] + (u->interrupted ? 1 : 0));
     }
 }
@@ -283,11 +289,10 @@ uint32_t call_path_from_context(const void *context, unsigned most)
     struct places p = {.count = 0, .most = most < PATH_MOST ? most : PATH_MOST};
     struct walk w = {
         .at = (uintptr_t)r[REG_RIP], .sp = (uintptr_t)r[REG_RSP], .fp = (uintptr_t)r[REG_RBP]};
-    add(&p, memory_copy_stands_for(w.at) + 1);
     walk_fast(&w, 0, &p);
     if (RT_UNLIKELY(!p.whole)) {
         struct unwind u;
-        p.count = 1;
+        p.count = 0;
         unwind_begin_context(&u, context);
         walk_slowly(&u, 0, &p);
     }

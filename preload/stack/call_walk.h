@@ -12,7 +12,8 @@
  * lies at that address of the stack: its caller, the caller of that one, and so on, at most `most`
  * (REGTRACE_CALLPATH). 0: not known. Async-signal-safe. */
 uint32_t call_path_from_return(uintptr_t return_at, unsigned most);
-/* The same for the code that a handler interrupted: `context` is its ucontext_t. */
+/* The same for the callers of the function that a handler interrupted: `context` is the handler's
+ * ucontext_t. */
 uint32_t call_path_from_context(const void *context, unsigned most);
 
 /* Other code may lie at these addresses now. */

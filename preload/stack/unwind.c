@@ -18,7 +18,7 @@
 
 bool unwind_read(const struct unwind *w, uintptr_t at, uintptr_t *out)
 {
-    if (at >= w->low && at + sizeof *out <= w->high) {
+    if (at >= w->low && at < w->high && w->high - at >= sizeof *out) {
         memcpy(out, (const void *)at, sizeof *out); /* NOLINT: the thread's stack */
         return true;
     }

@@ -12,9 +12,9 @@
 
 struct thread_clock {
     int64_t logical;
-    int64_t since; /* when the last call ended, or the window opened */
-    int64_t opened, useful;
-    int64_t needs; /* of the present call; INT64_MIN: nothing */
+    int64_t since;          /* when the last call ended, or the window opened */
+    int64_t opened, useful; /* opened: of its window */
+    int64_t needs;          /* of the present call; INT64_MIN: nothing */
     uint32_t depth;
     int32_t ordinal; /* of its window; -1: outside */
     bool is_main, calls, has_gaps;
@@ -22,6 +22,7 @@ struct thread_clock {
 
 struct ideal_times {
     struct thread_clock *threads; /* by stream */
+    uint32_t thread_count;
     struct ideal_window *windows; /* by ordinal */
     size_t window_count, window_room;
 };
@@ -35,8 +36,9 @@ struct ideal_times *ideal_open(const struct streams *streams)
         free(t);
         return NULL;
     }
+    t->thread_count = count;
     for (uint32_t i = 0; i < count; i++) {
-        t->threads[i].is_main = all[i].number == 0;
+        t->threads[i].is_main = all[i].number == 0 && rt_rank_info(all[i].rank)->is_main;
         t->threads[i].ordinal = -1;
         t->threads[i].needs = INT64_MIN;
     }
@@ -60,21 +62,15 @@ static struct ideal_window *window_of(struct ideal_times *t, int32_t ordinal)
     return &t->windows[n];
 }
 
-/* Clocks of a window begin with the first rank that opens it. */
-static int open_window(struct ideal_times *t, struct thread_clock *c, const struct stream_record *r)
+/* A thread's logical clock begins with the time at which its window opens. */
+static void open_window(struct thread_clock *c, const struct stream_record *r)
 {
-    struct ideal_window *w = window_of(t, (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal));
-    if (w == NULL)
-        return -ENOMEM;
-    if (r->ns < w->first_open)
-        w->first_open = r->ns;
-    *c = (struct thread_clock){.logical = r->ns - w->first_open,
+    *c = (struct thread_clock){.logical = r->ns,
                                .since = r->ns,
                                .opened = r->ns,
                                .needs = INT64_MIN,
-                               .ordinal = w->ordinal,
+                               .ordinal = (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal),
                                .is_main = c->is_main};
-    return 0;
 }
 
 /* Counts the time since the last call as the program's own. */
@@ -86,24 +82,27 @@ static void compute(struct thread_clock *c, int64_t ns)
     c->since = ns;
 }
 
-static int close_window(struct ideal_times *t, struct thread_clock *c,
-                        const struct stream_record *r)
+/* Adds the thread's part of its window, if it counts. */
+static int close_window(struct ideal_times *t, struct thread_clock *c, int64_t ns)
 {
-    struct ideal_window *w = c->ordinal >= 0 ? window_of(t, c->ordinal) : NULL;
     if (c->ordinal < 0)
+        return 0;
+    struct ideal_window *w = c->is_main && c->calls ? window_of(t, c->ordinal) : NULL;
+    bool counts = c->is_main && c->calls;
+    c->ordinal = -1;
+    if (!counts)
         return 0;
     if (w == NULL)
         return -ENOMEM;
     if (c->depth == 0)
-        compute(c, r->ns);
-    c->ordinal = -1;
-    if (!c->is_main || !c->calls)
-        return 0;
+        compute(c, ns);
     w->processes++;
     w->useful += c->useful;
     w->most_useful = c->useful > w->most_useful ? c->useful : w->most_useful;
-    w->last_close = r->ns > w->last_close ? r->ns : w->last_close;
-    w->ideal = c->logical > w->ideal ? c->logical : w->ideal;
+    w->first_open = c->opened < w->first_open ? c->opened : w->first_open;
+    w->last_close = ns > w->last_close ? ns : w->last_close;
+    w->last_logical = c->logical > w->last_logical ? c->logical : w->last_logical;
+    w->ideal = w->last_logical - w->first_open;
     w->has_gaps |= c->has_gaps;
     return 0;
 }
@@ -123,9 +122,9 @@ int ideal_take(struct ideal_times *t, const struct stream_record *r)
         c->logical = c->needs > c->logical ? c->needs : c->logical;
         c->since = r->ns;
     } else if (r->event.code == EV_WINDOW_OPEN) {
-        return open_window(t, c, r);
+        open_window(c, r);
     } else if (r->event.code == EV_WINDOW_CLOSE) {
-        return close_window(t, c, r);
+        return close_window(t, c, r->ns);
     } else if (r->event.code == EV_DROPPED) {
         c->depth = 0;
         c->has_gaps = true;
@@ -145,6 +144,20 @@ void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t logical, bool f
     bool better = first ? logical < *needs : logical > *needs;
     if (*needs == INT64_MIN || better)
         *needs = logical;
+}
+
+int ideal_end(struct ideal_times *t)
+{
+    for (uint32_t i = 0; i < t->thread_count; i++) {
+        const struct thread_clock *c = &t->threads[i];
+        struct ideal_window *w =
+            c->ordinal >= 0 && c->is_main && c->calls ? window_of(t, c->ordinal) : NULL;
+        if (w != NULL)
+            w->unfinished++;
+        else if (c->ordinal >= 0 && c->is_main && c->calls)
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count)

@@ -15,11 +15,13 @@
 struct ideal_window {
     int32_t ordinal;
     uint32_t processes;
+    uint32_t unfinished;            /* further processes, which were killed in it */
     int64_t first_open, last_close; /* as in streams.h */
+    int64_t last_logical;           /* last end on an ideal network, as first_open */
     int64_t useful;                 /* time outside MPI, of all processes together */
     int64_t most_useful;            /* of the process that has most */
     int64_t ideal;                  /* how long the window takes on an ideal network */
-    bool has_gaps;                  /* events were dropped, or it has no end: times are too short */
+    bool has_gaps;                  /* events were dropped: times are too short */
 };
 
 struct ideal_times;
@@ -33,6 +35,8 @@ int64_t ideal_clock(const struct ideal_times *t, uint32_t stream);
 /* The stream's present call cannot end before this logical time. Of several times the latest
  * counts; with `first`, the earliest. */
 void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t logical, bool first);
+/* Takes the end of the run: windows that are still open have no end. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int ideal_end(struct ideal_times *t);
 /* Returns the windows that have ended, by ordinal, until ideal_close(). */
 const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count);
 void ideal_close(struct ideal_times *t);

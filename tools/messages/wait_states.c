@@ -380,7 +380,8 @@ void wait_states_end(struct wait_states *w, uint64_t *left)
 
 const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count)
 {
-    return ideal_windows(w->ideal, count);
+    *count = 0;
+    return ideal_end(w->ideal) == 0 ? ideal_windows(w->ideal, count) : NULL;
 }
 
 void wait_states_close(struct wait_states *w)

@@ -53,7 +53,8 @@ void wait_states_message(struct wait_states *w, const struct message *m);
 /* Reports the last waits when there are no more records and messages. Sets *left to the number of
  * collective calls for which the calls of other ranks are not known. May be called once. */
 void wait_states_end(struct wait_states *w, uint64_t *left);
-/* Returns the windows that have ended, by ordinal; valid until wait_states_close(). */
+/* Returns the windows that processes have ended or begun, by ordinal; valid until
+ * wait_states_close(). NULL without memory. Call it once, at the end. */
 const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count);
 void wait_states_close(struct wait_states *w);
 

@@ -34,7 +34,7 @@ int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t pa
     return p != NULL ? call_sites_place(a, rank, p, item) : 0;
 }
 
-int call_sites_add_call(struct call_sites *s, size_t rank, uint32_t function, uint32_t item,
+int call_sites_add_call(struct call_sites *s, int32_t rank, uint32_t function, uint32_t item,
                         double ns, uint64_t bytes)
 {
     uint32_t count = s->keys.count, n = key_table_add(&s->keys, function, item);
@@ -151,7 +151,7 @@ static void print_row(FILE *out, struct report *r, const struct call_site *c, do
                   function_name(r, c), c->calls, report_time_text(total, c->time_ns),
                   all_ns > 0 ? 100 * c->time_ns / all_ns : 0.0,
                   c->waits > 0 ? report_time_text(waited, c->waited_ns) : "-",
-                  report_time_text(most, c->most_ns), r->ranks[c->most_rank].info.rank,
+                  report_time_text(most, c->most_ns), c->most_rank,
                   report_bytes_text(bytes, c->bytes));
     call_site_print(out, &r->addresses, c->item);
     (void)fputc('\n', out);
@@ -193,7 +193,7 @@ void call_sites_json(struct json *j, struct report *r)
         json_uint(j, "waits", c->waits);
         json_real(j, "waited_ns", c->waited_ns);
         json_real(j, "longest_ns", c->most_ns);
-        json_int(j, "rank", r->ranks[c->most_rank].info.rank);
+        json_int(j, "rank", c->most_rank);
         json_uint(j, "bytes", c->bytes);
         json_object_end(j);
     }

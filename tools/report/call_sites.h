@@ -13,9 +13,9 @@ struct call_site {
     uint64_t calls, bytes, waits;
     double time_ns, waited_ns; /* waited_ns: for other ranks */
     double most_ns;            /* time of the rank that spent most here, */
-    size_t most_rank;          /* its index in report.ranks */
+    int32_t most_rank;         /* its number */
     double rank_ns;            /* of the rank that called here last */
-    size_t rank;
+    int32_t rank;
 };
 
 /* Zero-initialize before use; free with call_sites_free(). */
@@ -35,8 +35,8 @@ RT_MUST_CHECK int call_sites_place(struct addresses *a, const struct rt_rank *ra
  * -ENOMEM. */
 RT_MUST_CHECK int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t path,
                                   uint32_t *item);
-/* Adds a call of report.ranks[rank]. Ranks come one after the other. Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int call_sites_add_call(struct call_sites *s, size_t rank, uint32_t function,
+/* Adds a call of a rank. Ranks come one after the other. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int call_sites_add_call(struct call_sites *s, int32_t rank, uint32_t function,
                                       uint32_t item, double ns, uint64_t bytes);
 /* Adds a wait in a call that has been added. */
 void call_sites_add_wait(struct call_sites *s, uint32_t function, uint32_t item, double ns);

@@ -2,6 +2,7 @@
  * Merges the call paths of all ranks, and prints them as a tree or as folded stacks. */
 #include "tools/report/call_tree.h"
 
+#include "base/options.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
 #include "tools/report/report.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 /* No path is longer: -callpath is limited. */
-#define PATH_MOST 256
+#define PATH_MOST (OPTION_CALLPATH_MAX + 1)
 
 static int node_of(struct call_tree *t, uint32_t parent, uint32_t item, bool is_mpi, uint32_t *node)
 {
@@ -37,6 +38,8 @@ int call_tree_path(struct call_tree *t, struct addresses *a, const struct rt_ran
          p = call_path_find(rank, p->parent))
         up[n++] = p;
     *node = KEY_NONE;
+    if (n == PATH_MOST) /* a damaged file */
+        return 0;
     while (n-- > 0 && rc == 0) {
         uint32_t item;
         rc = call_sites_place(a, rank, up[n], &item);

@@ -81,10 +81,10 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
     else if (o->json && o->paths > 1 && !o->efficiency)
         tool_error("report", "--json takes one folder at a time; \"%s\" is a second one",
                    o->path[1]);
-    else if (o->hot + o->tree + o->folded + o->efficiency > 1 ||
+    else if (o->hot + o->tree + o->efficiency > 1 || (o->folded && (o->tree || o->efficiency)) ||
              (o->json && (o->tree || o->folded)))
-        tool_error("report", "one of --hot, --tree, --folded and --efficiency at a time; --json "
-                             "goes with --hot and --efficiency");
+        tool_error("report", "one of --hot, --tree and --efficiency at a time; --json goes with "
+                             "--hot and --efficiency, --folded with --hot");
     else
         return 0;
     return 1;
@@ -197,6 +197,8 @@ static int report_hot(const struct report_options *o, const char *path)
     if (hot_resolve(&h) != 0) {
         tool_error("report", "out of memory");
         code = TOOL_FAILURE;
+    } else if (o->folded) {
+        code = hot_print_folded(stdout, &h) == 0 ? code : TOOL_FAILURE;
     } else if (o->json) {
         hot_print_json(stdout, &h);
     } else {
@@ -273,7 +275,9 @@ static const struct command_option report_options[] = {
     {"tree", NULL,
      "time in MPI by call path: the tree of calls from main on (-callpath of the run)", 0},
     {"folded", NULL,
-     "the same as folded stacks in microseconds, for flamegraph.pl, speedscope and others", 0},
+     "time in MPI by call path in microseconds, or with --hot the samples, as folded stacks for "
+     "flamegraph.pl, speedscope and others",
+     0},
     {"efficiency", NULL,
      "how well the run uses its processes: load balance, serialisation, transfer; of several runs "
      "side by side, with scaling",
@@ -302,7 +306,7 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--hot | --tree | --folded | --efficiency] [--json] [--rank LIST] [--window "
+    .synopsis = "[--hot | --tree | --efficiency] [--folded] [--json] [--rank LIST] [--window "
                 "N[-M]] [--total DIR] "
                 "[--top N] "
                 "[--messages WHICH] [--all] [--wait "

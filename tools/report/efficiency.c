@@ -42,6 +42,7 @@ static int fill_windows(struct efficiency_run *out, const struct report *r,
                                  .processes = w[i].processes,
                                  .length_ns = (double)(w[i].last_close - w[i].first_open),
                                  .useful_ns = (double)w[i].useful,
+                                 .unfinished = w[i].unfinished,
                                  .has_gaps = w[i].has_gaps};
         fill(e, (double)w[i].most_useful, (double)w[i].ideal, e->useful_ns / e->processes);
         most += (double)w[i].most_useful;
@@ -50,6 +51,7 @@ static int fill_windows(struct efficiency_run *out, const struct report *r,
         out->all.length_ns += e->length_ns;
         out->all.useful_ns += e->useful_ns;
         out->all.has_gaps |= e->has_gaps;
+        out->all.unfinished += e->unfinished;
         if (e->processes > out->all.processes)
             out->all.processes = e->processes;
     }
@@ -57,21 +59,30 @@ static int fill_windows(struct efficiency_run *out, const struct report *r,
     return 0;
 }
 
+/* Returns the rank's count of an event, NAN if it has none. */
+static double count_of(const struct report_rank *k, bool (*is_it)(const char *name),
+                       bool *in_mpi_known)
+{
+    for (size_t i = 0; i < k->counter_count; i++) {
+        const struct report_counter *c = &k->counters[i];
+        if (!is_it(c->name))
+            continue;
+        *in_mpi_known &= c->calls > 0;
+        return (double)(c->count - (c->in_mpi < c->count ? c->in_mpi : 0));
+    }
+    return NAN;
+}
+
 /* Sums an event over all ranks; NAN if a rank with windows has not counted it. */
 static double counted(const struct report *r, bool (*is_it)(const char *name), bool *in_mpi_known)
 {
     double sum = 0;
-    bool any = false;
-    for (size_t i = 0; i < r->rank_count; i++)
-        for (size_t k = 0; k < r->ranks[i].counter_count; k++) {
-            const struct report_counter *c = &r->ranks[i].counters[k];
-            if (!is_it(c->name))
-                continue;
-            any = true;
-            sum += (double)(c->count - (c->in_mpi < c->count ? c->in_mpi : 0));
-            *in_mpi_known &= c->calls > 0;
-        }
-    return any ? sum : NAN;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error == NULL && k->info.is_main && k->calls > 0 && k->window_count > 0)
+            sum += count_of(k, is_it, in_mpi_known);
+    }
+    return sum > 0 ? sum : NAN;
 }
 
 int efficiency_of(struct efficiency_run *out, const struct report *r)
@@ -177,7 +188,8 @@ static void print_windows(FILE *out, const struct efficiency_run *run, bool all)
                 (void)fprintf(out, " %7.1f %%", 100 * shares[k]);
             else
                 (void)fprintf(out, " %9s", "-");
-        (void)fprintf(out, "%s\n", e->has_gaps ? "  events were dropped" : "");
+        (void)fprintf(out, "%s%s\n", e->has_gaps ? "  events were dropped" : "",
+                      e->unfinished > 0 ? "  a process was killed" : "");
     }
     if (!all && run->window_count > WINDOWS_SHOWN)
         (void)fprintf(out, "  ... %zu more windows (-all shows them)\n",
@@ -191,6 +203,11 @@ static void print_remarks(FILE *out, const struct efficiency_run *runs, size_t c
             (void)fprintf(out, "%s: not known: %s\n", runs[i].dir, runs[i].why_not);
         else if (runs[i].all.has_gaps)
             (void)fprintf(out, "%s: events were dropped: its figures are too low\n", runs[i].dir);
+        if (runs[i].why_not == NULL && runs[i].all.unfinished > 0)
+            (void)fprintf(out,
+                          "%s: left out are %" PRIu32 " processes in windows without an end: they "
+                          "were killed\n",
+                          runs[i].dir, runs[i].all.unfinished);
         if (!runs[i].in_mpi_known && isfinite(runs[i].instructions))
             (void)fprintf(out,
                           "%s: instructions and cycles are those in MPI too (-events-mpi 1 counts "
@@ -230,6 +247,7 @@ static void json_efficiency(struct json *j, const struct efficiency *e)
     json_real(j, "communication_efficiency", e->communication);
     json_real(j, "serialisation", e->serialisation);
     json_real(j, "transfer", e->transfer);
+    json_uint(j, "unfinished_processes", e->unfinished);
     json_bool(j, "dropped", e->has_gaps);
 }
 

@@ -15,7 +15,8 @@ struct efficiency {
     double length_ns;   /* from the first opening to the last closing */
     double useful_ns;   /* outside MPI, of all processes together */
     double parallel, balance, communication, serialisation, transfer;
-    bool has_gaps; /* events were dropped: times outside MPI are too short */
+    uint32_t unfinished; /* processes that are left out: they were killed in a window */
+    bool has_gaps;       /* events were dropped: times outside MPI are too short */
 };
 
 /* One run of the table. */

@@ -62,8 +62,7 @@ int hot_resolve(struct hot *h)
     for (uint64_t i = 0; i < h->sample_count && rc == 0; i++)
         for (uint32_t f = 0; f < h->samples[i].count; f++) {
             uint32_t place = h->frames[h->samples[i].first + f];
-            if (f == 1 && !h->samples[i].is_sure &&
-                !h->places[h->frames[h->samples[i].first]].frameless)
+            if (!hot_is_frame(h, &h->samples[i], f))
                 continue;
             struct hot_row *r = &h->functions[h->places[place].function];
             if (r->last != i) /* once per sample, however deep the recursion */
@@ -180,11 +179,16 @@ void hot_print_text(FILE *out, const struct hot *h, size_t top)
     addresses_print_lacks(out, &h->at);
     print_rows(out, h, &spec, false, top);
     print_rows(out, h, &spec, true, top);
-    if (h->has_callers)
+    bool sure = h->sample_count > 0;
+    for (uint64_t i = 0; i < h->sample_count; i++)
+        sure &= h->samples[i].is_sure;
+    if (h->has_callers && sure)
+        (void)fputs("\nwith %: samples in the function and in what it calls\n", out);
+    else if (h->has_callers)
         (void)fputs(
             "\nwith %: samples in the function and in what it calls, by frame pointers; what is "
-            "compiled without them (-fno-omit-frame-pointer) ends a chain or hides a "
-            "caller.\n",
+            "compiled without them (-fno-omit-frame-pointer) ends a chain or hides a caller "
+            "(-callpath 16 needs none).\n",
             out);
 }
 

@@ -56,6 +56,15 @@ RT_MUST_CHECK int hot_collect(struct hot *h, struct rt_rank *rank,
  * 0 or -ENOMEM. */
 RT_MUST_CHECK int hot_resolve(struct hot *h);
 
+/* Is frame `f` of the sample a function that was active? The second one may be none (struct
+ * hot_sample). */
+static inline bool hot_is_frame(const struct hot *h, const struct hot_sample *s, uint32_t f)
+{
+    return f != 1 || s->is_sure || h->places[h->frames[s->first]].frameless;
+}
+
+/* Prints a line "outer;inner PERIODS" for each stack of functions. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int hot_print_folded(FILE *out, const struct hot *h);
 /* Prints the longest first; top 0: all. */
 void hot_print_text(FILE *out, const struct hot *h, size_t top);
 void hot_print_json(FILE *out, const struct hot *h);

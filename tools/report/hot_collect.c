@@ -59,14 +59,13 @@ static int add_frame(struct hot_reading *r, uint64_t address, uint64_t clock, ui
                                                                  : -ENOMEM;
 }
 
-/* Adds the callers of a path's first place, which is the sample's own. */
+/* Adds the places of the path that the sampled function was called from. */
 static int add_path(struct hot_reading *r, struct hot_sample *s, uint32_t path)
 {
     const struct rt_path *p = call_path_find(r->rank, path);
     uint32_t place;
-    s->is_sure = p != NULL;
-    while (p != NULL && s->count < CALLERS_MOST &&
-           (p = call_path_find(r->rank, p->parent)) != NULL) {
+    s->is_sure = true;
+    for (; p != NULL && s->count < CALLERS_MOST; p = call_path_find(r->rank, p->parent)) {
         if (call_sites_place(&r->h->at, r->rank, p, &place) != 0 || add_place(r->h, place) != 0)
             return -ENOMEM;
         s->count++;

@@ -127,6 +127,7 @@ struct report_text_item {
 
 struct report {
     char *dir;
+    const struct rank_list *rank_list; /* the ranks of this report, while it is collected */
     /* all events, calls and times in this report are of these windows */
     struct window_span windows;
     struct report_rank *ranks;

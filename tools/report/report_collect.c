@@ -205,7 +205,7 @@ int report_collect(struct report *r, const struct rt_run *run, const struct rank
                    const struct window_span *windows, struct rt_error *e)
 {
     struct progress p;
-    *r = (struct report){.size = -1, .windows = *windows};
+    *r = (struct report){.size = -1, .windows = *windows, .rank_list = ranks};
     size_t count = rt_run_count(run);
     r->dir = strdup(rt_run_dir(run));
     r->ranks = calloc(count + 1, sizeof *r->ranks);

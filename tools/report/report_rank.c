@@ -291,10 +291,12 @@ static int take_site(struct rank_pass *p, const struct call_stack *s, uint32_t p
     struct report *r = p->report;
     uint32_t function = s->calls[0].function;
     uint64_t bytes = s->calls[0].bytes != MOST_BYTES ? s->calls[0].bytes : 0;
+    if (!rank_list_has(r->rank_list, p->out->info.rank))
+        return 0;
     int rc = place_of(p, path, &place);
     if (rc == 0)
-        rc = call_sites_add_call(&r->call_sites, (size_t)(p->out - r->ranks), function, place.item,
-                                 ns, bytes);
+        rc =
+            call_sites_add_call(&r->call_sites, p->out->info.rank, function, place.item, ns, bytes);
     return rc == 0 ? call_tree_add_call(&r->call_tree, place.node, function, ns, bytes) : rc;
 }
 

@@ -102,7 +102,9 @@ static void add_message(void *context, const struct message *m)
 static void keep_windows(struct report_waits *w)
 {
     const struct ideal_window *windows = wait_states_windows(w->waits, &w->window_count);
-    w->ideal = calloc(w->window_count + 1, sizeof *w->ideal);
+    w->ideal = windows != NULL || w->window_count == 0
+                   ? calloc(w->window_count + 1, sizeof *w->ideal)
+                   : NULL;
     if (w->ideal != NULL && w->window_count > 0)
         memcpy(w->ideal, windows, w->window_count * sizeof *w->ideal);
     w->no_memory |= w->ideal == NULL;

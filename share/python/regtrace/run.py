@@ -285,7 +285,8 @@ class Run:
     def samples(self, rank=None, window=None, thread=None):
         """Returns a row per sample (REGTRACE_SAMPLE).
 
-        callers: return addresses, the innermost first. link: the return address if the sampled
+        path: where the sampled function was called, a number of paths(); 0 unknown
+        (REGTRACE_CALLPATH). callers: return addresses, the innermost first. link: the return address if the sampled
         function has made no frame. periods: how many periods the sample stands for.
         """
         return self._each(rank, lambda f: program.samples(f, window=window, thread=thread))

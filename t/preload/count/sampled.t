@@ -52,6 +52,15 @@ is "$(grep -cE ' (three_parts|one_part|main)$' <<<"$out")" 0 "--top 1 shows one"
 run 60 "$REGTRACE" dump --json "$trace"
 is "$(grep EV_SAMPLE <<<"$out" | grep -cv '"window": *0[,}]')" 0 "each sample is in its window"
 
+# By the tables for unwinders, in a program without frame pointers too.
+sampled paths REGTRACE_CALLPATH=16 REGTRACE_SAMPLE_DEPTH=0 work 12
+read -r _ cpu three one outside <<<"$said"
+near "$(of three_parts with_callees)" "$three" 15
+ok $? "call paths: callers have their share" || diag "$(of three_parts with_callees) of $three"
+run 60 "$REGTRACE" report --hot --folded "$trace"
+is "$(awk '{ n += $NF } END { print n }' <<<"$out")" "$(periods)" "folded stacks have all periods"
+like "$out" '(^|;)main;(.*;)?three_parts;innermost [0-9]+'$'\n' "and the paths"
+
 sampled shallow REGTRACE_SAMPLE_DEPTH=0 work 4
 unlike "$hot" 'three_parts' "without a depth no callers are recorded"
 like "$hot" '"with_callees": null' "and their share is not known"

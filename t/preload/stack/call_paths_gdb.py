@@ -9,7 +9,7 @@ import os
 
 import gdb
 
-MOST = 64
+MOST = 64  # callers of the sampled function: one less than REGTRACE_CALLPATH
 
 
 def theirs():
@@ -46,7 +46,7 @@ class Found(gdb.Breakpoint):
         cls = Found
         base = int(gdb.parse_and_eval("(unsigned long)recorder_stream.base"))
         paths = base + int(gdb.parse_and_eval("recorder_stream.header->paths_offset"))
-        want, got = theirs(), ours(int(gdb.parse_and_eval("(unsigned)$rax")), paths)
+        want, got = theirs()[1:], ours(int(gdb.parse_and_eval("(unsigned)$rax")), paths)
         cls.moments += 1
         cls.frames += len(want)
         cls.depths[len(want)] += 1

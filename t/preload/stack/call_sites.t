@@ -31,6 +31,74 @@ for mpi in openmpi mpich; do
     is "$out" "$logged calls compared" "$mpi: all call sites are those of the log" || diag "$err"
     [ "$logged" -ge 700 ]
     ok $? "$mpi: and they are many"
+    # What has no call site has none: code in no image that is known, and calls that were left. A
+    # child of fork that is not traced returns from the MPI call that it was made in.
+    cat >"$T/odd.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int key, forks;
+static pthread_key_t local;
+static pid_t child;
+static void overwrite(void *p) { volatile char b[400]; memset((void *)b, 'A', sizeof b); (void)p; }
+static int forget(MPI_Comm c, int k, void *a, void *e)
+{
+    (void)c, (void)k, (void)a, (void)e;
+    if (forks)
+        child = fork();
+    else
+        pthread_exit(NULL); /* the call has no return */
+    return MPI_SUCCESS;
+}
+static void *leaves(void *p)
+{
+    pthread_setspecific(local, &key);
+    MPI_Comm_delete_attr(MPI_COMM_SELF, key);
+    return p;
+}
+int main(int argc, char **argv)
+{
+    int provided, status;
+    pthread_t t;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    for (int i = 1; i < 3; i++) { /* the second library takes the place of the first */
+        void *library = dlopen(argv[i], RTLD_NOW);
+        ((int (*)(void))dlsym(library, "call_it"))();
+        dlclose(library);
+    }
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, &key);
+    forks = 1;
+    MPI_Comm_delete_attr(MPI_COMM_SELF, key);
+    if (child == 0)
+        _exit(7);
+    waitpid(child, &status, 0);
+    printf("child %x\n", status);
+    fflush(stdout);
+    forks = 0;
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, &key);
+    pthread_key_create(&local, overwrite);
+    pthread_create(&t, NULL, leaves, NULL);
+    pthread_join(t, NULL);
+    _exit(0);
+}
+END
+    "mpicc.$mpi" -O1 -g -pthread -w -o "$T/odd" "$T/odd.c"
+    # Without the compiler's start files nothing tells that the library is loaded.
+    "mpicc.$mpi" -O2 -g -fPIC -shared -nostartfiles -o "$T/silent.so" "$T/one2.c"
+    rm -rf "$T/run"
+    run 60 "$REGTRACE" run -quiet -follow 0 -o "$T/run" -- "mpirun.$mpi" -np 1 "$T/odd" "$T/one1.so" "$T/silent.so"
+    like "$out" '^child 700$' "$mpi: an untraced child returns from the call that it was forked in" || diag "$err"
+    run 60 "$REGTRACE" report -top 0 "$T/run"
+    like "$out" 'MPI_Comm_size .* call_it, one1.c:12' "$mpi: a call of a library that is gone has its place"
+    unlike "$out" 'MPI_Comm_size .* (one1.c:[02-9]|one1.so)' "$mpi: another library in its place is not taken for it"
+    like "$out" 'MPI_Comm_delete_attr .* main, odd.c:' "$mpi: a call that returns has its call site"
+    like "$out" 'MPI_Comm_delete_attr .* \(unknown\)' "$mpi: one that a thread's end left has none"
     if ! "mpif90.$mpi" -cpp -O2 -g -fallow-argument-mismatch -o "$T/sites_mpif" \
         "$REGTRACE_SOURCE/t/preload/stack/call_sites_mpif.f90" 2>"$T/fc"; then
         skip "call sites in Fortran with $mpi" "no Fortran compiler for it"
