@@ -19,7 +19,7 @@ uint32_t stream_path_enter(const struct stream *s, const struct stream_path *pat
         p->image = path->image;
         p->build_id = path->build_id;
         p->offset = path->offset;
-        /* First counted, then ready: the writer has all that are ready if it has all counted ones. */
+        /* First counted, then ready: if the writer has all counted ones, it has all ready ones. */
         atomic_fetch_add_explicit(&h->paths_used, 1, memory_order_release);
         atomic_store_explicit(&p->state, PATH_READY, memory_order_release);
         return n;
