@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writes samples as folded stacks, for flame graphs. Functions that are on the stack together form a
- * tree, whose nodes have the samples that fell there. */
+ * Writes samples as folded stacks, for flame graphs. Functions that are on the stack together form
+ * a tree, whose nodes have the samples that fell there. */
 #include "base/toolkit/array.h"
 #include "base/toolkit/key_table.h"
 #include "tools/json.h"
