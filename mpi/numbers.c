@@ -387,16 +387,16 @@ void mpi_number_cancel_freed(mpi_number n)
 /* A reader loses count where events were dropped. */
 static uint64_t reader_of(const struct recorder_thread *t)
 {
-    uint64_t h = ((uint64_t)t->tid << 32 | (uint32_t)t->window) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = (uint64_t)t->tid << 32 ^ (uint32_t)t->window;
     if (t->row != NULL)
-        h ^= atomic_load_explicit(&t->row->dropped, memory_order_relaxed);
-    h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+        h ^= atomic_load_explicit(&t->row->dropped, memory_order_relaxed) << 44;
+    h *= UINT64_C(0x9e3779b97f4a7c15);
     return (h >> 32 | 1) << 32;
 }
 
 /* Returns whether a reader knows the number already; notes that it knows the next one then. */
-static bool is_known(struct recorder_thread *t, _Atomic uint64_t *told, uint64_t number,
-                     bool always)
+__attribute__((always_inline)) static inline bool
+is_known(struct recorder_thread *t, _Atomic uint64_t *told, uint64_t number, bool always)
 {
     uint64_t reader = reader_of(t), expected = reader | (uint32_t)number;
     uint64_t next = reader | (uint32_t)(number + (number != EVENT_NO_NUMBER));
@@ -439,17 +439,21 @@ void mpi_tell_receive(struct recorder_thread *t, mpi_number n, bool always)
         tell(t, EV_MPI_RECEIVE_NUMBER, n, always);
 }
 
-/* The same in windows, for counted threads and for new communicators. */
-static __attribute__((noinline)) void number_collective(struct recorder_thread *t, uint64_t comm)
+RT_COLD static void tell_collective(struct recorder_thread *t, uint64_t comm, uint64_t number)
+{
+    uint32_t id = mpi_comm_id(t, comm);
+    if (id != 0 && id != 0xffff)
+        (void)recorder_emit(t, EV_MPI_COLLECTIVE_NUMBER, number, id);
+}
+
+/* For counted threads and for new communicators. */
+RT_COLD static void number_collective(struct recorder_thread *t, uint64_t comm)
 {
     const unsigned own = own_begin(t);
     struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
-    if (e != NULL) {
-        uint64_t number = count_one(&e->collectives);
-        uint32_t id = t->recording != 0 ? mpi_comm_id(t, comm) : 0;
-        if (id != 0 && id != 0xffff && !is_known(t, &e->told, number, false))
-            (void)recorder_emit(t, EV_MPI_COLLECTIVE_NUMBER, number, id);
-    }
+    uint64_t number = e != NULL ? count_one(&e->collectives) : 0;
+    if (e != NULL && t->recording != 0 && !is_known(t, &e->told, number, false))
+        tell_collective(t, comm, number);
     MPI_OWN_END(own);
 }
 
@@ -458,12 +462,15 @@ void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
     if (RT_UNLIKELY(mpi_numbering == 0))
         return;
     struct comm_entry *e = &mpi_comms[comm_place(comm)];
-    if (RT_LIKELY(t->recording == 0 && t->counted == 0 &&
-                  atomic_load_explicit(&e->key, memory_order_relaxed) == comm + 1 &&
-                  comm != mpi_abi.comm_null))
-        (void)count_one(&e->collectives);
-    else
+    if (RT_UNLIKELY(t->counted != 0 ||
+                    atomic_load_explicit(&e->key, memory_order_relaxed) != comm + 1 ||
+                    comm == mpi_abi.comm_null)) {
         number_collective(t, comm);
+        return;
+    }
+    uint64_t number = count_one(&e->collectives);
+    if (t->recording != 0 && !is_known(t, &e->told, number, false))
+        tell_collective(t, comm, number);
 }
 
 void mpi_collective_failed(uint64_t comm, int result)
