@@ -45,5 +45,7 @@ void call_tree_json_path(struct json *j, struct report *r, uint32_t node);
 /* Prints a line "place;place;function MICROSECONDS" for each path, as flamegraph.pl and speedscope
  * read them. */
 void call_tree_print_folded(FILE *out, struct report *r);
+/* Writes a profile for pprof: call_tree_pprof.c. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int call_tree_print_pprof(FILE *out, struct report *r);
 
 #endif

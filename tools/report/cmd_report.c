@@ -16,7 +16,7 @@ struct report_options {
     const char *path[MOST_FOLDERS];
     size_t paths;
     const char *whole;
-    bool json, all, hot, tree, folded, efficiency;
+    bool json, all, hot, tree, folded, pprof, efficiency;
     uint64_t top, wait;
     struct rank_list ranks;
     struct window_span windows;
@@ -34,6 +34,8 @@ static int take_option(struct report_options *o, const struct arguments *a)
         o->hot = true;
     else if (strcmp(name, "tree") == 0)
         o->tree = true;
+    else if (strcmp(name, "pprof") == 0)
+        o->pprof = true;
     else if (strcmp(name, "efficiency") == 0)
         o->efficiency = true;
     else if (strcmp(name, "folded") == 0)
@@ -78,13 +80,15 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
     *code = TOOL_USAGE;
     if (o->paths == 0)
         tool_error("report", "no folder is named: regtrace report DIR");
-    else if (o->json && o->paths > 1 && !o->efficiency)
-        tool_error("report", "--json takes one folder at a time; \"%s\" is a second one",
+    else if ((o->json || o->pprof) && o->paths > 1 && !o->efficiency)
+        tool_error("report", "--json and --pprof take one folder at a time; \"%s\" is a second one",
                    o->path[1]);
-    else if (o->hot + o->tree + o->efficiency > 1 || (o->folded && (o->tree || o->efficiency)) ||
-             (o->json && (o->tree || o->folded)))
-        tool_error("report", "one of --hot, --tree and --efficiency at a time; --json goes with "
-                             "--hot and --efficiency, --folded with --hot");
+    else if (o->hot + o->tree + o->efficiency + o->pprof > 1 ||
+             (o->folded && (o->tree || o->efficiency || o->pprof)) ||
+             (o->json && (o->tree || o->folded || o->pprof)))
+        tool_error("report",
+                   "one of --hot, --tree, --pprof and --efficiency at a time; --json goes with "
+                   "--hot and --efficiency, --folded with --hot");
     else
         return 0;
     return 1;
@@ -127,6 +131,10 @@ static void print_one(const struct report_options *o, struct report *r, const st
         report_print_json(stdout, r, e);
     else if (o->folded)
         call_tree_print_folded(stdout, r);
+    else if (o->pprof && call_tree_print_pprof(stdout, r) != 0)
+        tool_error("report", "no memory");
+    else if (o->pprof)
+        return;
     else if (o->tree)
         call_tree_print(stdout, r, (size_t)o->top);
     else if (r->failed < r->rank_count)
@@ -278,6 +286,7 @@ static const struct command_option report_options[] = {
      "time in MPI by call path in microseconds, or with --hot the samples, as folded stacks for "
      "flamegraph.pl, speedscope and others",
      0},
+    {"pprof", NULL, "time in MPI by call path as a profile for pprof, to standard output", 0},
     {"efficiency", NULL,
      "how well the run uses its processes: load balance, serialisation, transfer; of several runs "
      "side by side, with scaling",
@@ -306,11 +315,12 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--hot | --tree | --efficiency] [--folded] [--json] [--rank LIST] [--window "
-                "N[-M]] [--total DIR] "
-                "[--top N] "
-                "[--messages WHICH] [--all] [--wait "
-                "SECONDS] DIR...",
+    .synopsis =
+        "[--hot | --tree | --pprof | --efficiency] [--folded] [--json] [--rank LIST] [--window "
+        "N[-M]] [--total DIR] "
+        "[--top N] "
+        "[--messages WHICH] [--all] [--wait "
+        "SECONDS] DIR...",
     .description =
         "Each DIR is the folder of a run, its regtrace.h5, or one rank file (--json takes one). "
         "Files whose process has "

@@ -32,6 +32,10 @@ print("cost as logged" if abs(cost - logged) <= 0.05 * logged else (cost, logged
     like "$out" "give, late.c:$(line '/. the send')" "$mpi: the call tree has it"
     run 60 "$REGTRACE" report --folded "$T/run"
     like "$out" "main, late.c:[0-9]+;second, late.c:[0-9]+;give, late.c:[0-9]+;MPI_Send [0-9]+"$'\n' "$mpi: and the folded stacks"
+    "$REGTRACE" report --pprof "$T/run" >"$T/profile"
+    run 60 "$PYTHON" "$REGTRACE_SOURCE/t/tools/report/pprof.py" "$T/profile"
+    like "$out" "^[0-9]+ calls, [0-9]+ ns: main:$(line ' second(i);') second:$(line '/. from second') give:$(line '/. the send') MPI_Send:0"$'\n' "$mpi: and pprof's profile" || diag "$err"
+    is "$(awk '{ n += $1 } END { print n }' <<<"$out")" "$(grep -o '"calls": [0-9]*, "total_ns"' "$T/report" | tr -dc '0-9\n' | awk '{ n += $1 } END { print n }')" "$mpi: with all calls"
     rm -rf "$T/run"
 done
 done_testing
