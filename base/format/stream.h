@@ -354,8 +354,9 @@ static inline uint32_t stream_path_find(const struct stream_path_table *t, uint3
  * two numbers if threads enter it at once. */
 uint32_t stream_path_enter(const struct stream *s, const struct stream_path *path);
 
-/* Other code may lie at these addresses now: paths there are not found any more. */
-void stream_paths_forget(const struct stream *s, uint64_t from, uint64_t to);
+/* Other code may lie at addresses for which gone() returns true: paths there are not found any
+ * more. Looks at the whole table. */
+void stream_paths_forget(const struct stream *s, bool (*gone)(uintptr_t address));
 
 /* Appends one "key=value" line to the metadata. Returns 0, or -ENOSPC if it is full. Not
  * async-signal-safe; one caller at a time. */

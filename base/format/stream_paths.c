@@ -28,13 +28,16 @@ uint32_t stream_path_enter(const struct stream *s, const struct stream_path *pat
     return 0;
 }
 
-void stream_paths_forget(const struct stream *s, uint64_t from, uint64_t to)
+void stream_paths_forget(const struct stream *s, bool (*gone)(uintptr_t address))
 {
     struct stream_path *paths = stream_paths(s);
-    for (uint32_t n = 1; n < s->header->path_capacity; n++) {
+    uint32_t count = s->header->path_capacity;
+    if (atomic_load_explicit(&s->header->paths_used, memory_order_relaxed) == 0)
+        return;
+    for (uint32_t n = 1; n < count; n++) {
         uint32_t state = PATH_READY;
         if (atomic_load_explicit(&paths[n].state, memory_order_acquire) == PATH_READY &&
-            paths[n].address - from < to - from)
+            gone((uintptr_t)paths[n].address))
             (void)atomic_compare_exchange_strong(&paths[n].state, &state, PATH_OVER);
     }
 }

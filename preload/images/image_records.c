@@ -86,15 +86,19 @@ static bool copy_path(char out[IMAGE_PATH], const char *path)
     return fits;
 }
 
-/* Is this image noted, and no other one that has been at its addresses since? */
-static bool is_noted(const struct noted_image *m)
+/* Returns the latest note of an image at some of these addresses, or NULL. */
+static struct noted_image *note_at(uintptr_t from, uintptr_t to)
 {
     uint32_t i = atomic_load(&image_count);
-    while (i > 0 && (images[i - 1].from >= m->to || images[i - 1].to <= m->from))
+    while (i > 0 && (images[i - 1].from >= to || images[i - 1].to <= from))
         i--;
-    return i > 0 && !atomic_load(&images[i - 1].is_gone) && images[i - 1].base == m->base &&
-           strcmp(images[i - 1].build_id, m->build_id) == 0 &&
-           strcmp(images[i - 1].path, m->path) == 0;
+    return i > 0 ? &images[i - 1] : NULL;
+}
+
+static bool is_same(const struct noted_image *a, const struct noted_image *b)
+{
+    return a != NULL && !atomic_load(&a->is_gone) && a->base == b->base &&
+           strcmp(a->build_id, b->build_id) == 0 && strcmp(a->path, b->path) == 0;
 }
 
 void image_note(const struct image_facts *m)
@@ -104,7 +108,7 @@ void image_note(const struct image_facts *m)
     uint64_t mask = sys_block_signals();
     spin_take(&image_lock);
     uint32_t n = atomic_load(&image_count);
-    struct noted_image *to = &images[n];
+    struct noted_image *had = note_at(m->from, m->to), *to = &images[n];
     bool fits = n < IMAGES_MAX && copy_path(to->path, m->path);
     if (fits) {
         to->base = m->base;
@@ -113,11 +117,10 @@ void image_note(const struct image_facts *m)
         atomic_store(&to->is_gone, false);
         memcpy(to->build_id, m->build_id, strlen(m->build_id) + 1);
     }
-    bool is_new = !fits || !is_noted(to);
-    if (fits && is_new)
+    if (had != NULL && !(fits && is_same(had, to)))
+        atomic_store(&had->is_gone, true); /* images_end_gone() has not seen its end */
+    if (fits && !is_same(had, to))
         atomic_store_explicit(&image_count, n + 1, memory_order_release);
-    if (is_new && recorder_is_on()) /* another image may have been there before */
-        stream_paths_forget(&recorder_stream, m->from, m->to);
     spin_give(&image_lock);
     sys_restore_signals(mask);
     if (!fits)
@@ -155,17 +158,26 @@ static bool visit_present(const struct loaded_image *m, void *context)
     return false;
 }
 
-void images_end_gone(void (*gone)(uintptr_t from, uintptr_t to))
+/* Is the address in an image that is gone, and in none that is loaded? */
+static bool is_gone(uintptr_t address)
+{
+    const struct noted_image *m = note_at(address, address + 1);
+    return m != NULL && atomic_load_explicit(&m->is_gone, memory_order_relaxed);
+}
+
+void images_end_gone(void (*forget)(bool (*gone)(uintptr_t address)))
 {
     struct present p = {.count = atomic_load(&image_count)}; /* later notes are of loaded images */
+    bool any = false;
     (void)images_each(visit_present, &p);
-    for (uint32_t i = 0; i < p.count; i++) {
-        if (p.is_loaded[i] || atomic_exchange(&images[i].is_gone, true))
-            continue;
-        if (recorder_is_on())
-            stream_paths_forget(&recorder_stream, images[i].from, images[i].to);
-        gone(images[i].from, images[i].to);
-    }
+    for (uint32_t i = 0; i < p.count; i++)
+        if (!p.is_loaded[i])
+            any |= !atomic_exchange(&images[i].is_gone, true);
+    if (!any)
+        return;
+    if (recorder_is_on())
+        stream_paths_forget(&recorder_stream, is_gone);
+    forget(is_gone);
 }
 
 bool image_of(uintptr_t address, struct image_facts *out)

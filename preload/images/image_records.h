@@ -22,9 +22,9 @@ void images_note_all(void);
 bool images_are_recorded(void);
 /* Notes an image that was loaded later. Not for signal handlers. */
 void image_note(const struct image_facts *m);
-/* Some image has been unloaded: its addresses mean nothing any more. Calls gone() for each such
- * range. Not for signal handlers. */
-void images_end_gone(void (*gone)(uintptr_t from, uintptr_t to));
+/* Some image has been unloaded: its addresses mean nothing any more. Calls forget() with a function
+ * that knows them. Not for signal handlers. */
+void images_end_gone(void (*forget)(bool (*gone)(uintptr_t address)));
 /* Returns true and facts about the image that has this address. Async-signal-safe. */
 bool image_of(uintptr_t address, struct image_facts *out);
 /* Emits EV_IMAGE for this image, if the thread records. If images are recorded, this one has been

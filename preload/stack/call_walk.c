@@ -164,11 +164,11 @@ static inline struct walk_rule rule_of(uintptr_t at)
     return make_rule(at);
 }
 
-void call_walk_forget(uintptr_t from, uintptr_t to)
+void call_walk_forget(bool (*gone)(uintptr_t address))
 {
     for (uint32_t i = 0; i < RULES; i++) {
         uintptr_t had = atomic_load_explicit(&rules[i].at, memory_order_relaxed);
-        if (had > STALE && had - from < to - from)
+        if (had > STALE && gone(had))
             (void)atomic_compare_exchange_strong(&rules[i].at, &had, STALE);
     }
 }
@@ -313,9 +313,9 @@ uint32_t call_path_from_context(const void *context, unsigned most)
     return 0;
 }
 
-void call_walk_forget(uintptr_t from, uintptr_t to)
+void call_walk_forget(bool (*gone)(uintptr_t address))
 {
-    (void)from, (void)to;
+    (void)gone;
 }
 
 #endif

@@ -16,7 +16,7 @@ uint32_t call_path_from_return(uintptr_t return_at, unsigned most);
  * ucontext_t. */
 uint32_t call_path_from_context(const void *context, unsigned most);
 
-/* Other code may lie at these addresses now. */
-void call_walk_forget(uintptr_t from, uintptr_t to);
+/* Other code may lie at addresses for which gone() returns true. */
+void call_walk_forget(bool (*gone)(uintptr_t address));
 
 #endif

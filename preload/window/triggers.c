@@ -8,7 +8,6 @@
 #include "preload/life.h"
 #include "preload/patch/probes.h"
 #include "preload/process.h"
-#include "preload/stack/call_walk.h"
 #include "preload/thread.h"
 #include "preload/window/control_events.h"
 #include "preload/window/interrupts.h"
@@ -218,7 +217,6 @@ void trigger_image_loaded(const struct image_facts *m)
         return;
     uint64_t began = clock_ticks();
     image_note(m);
-    call_walk_forget(m->from, m->to);
     parts_images_loaded();
     recorder_count_own_time(&recorder_self, began);
     image_is_here(m);

@@ -63,13 +63,13 @@ static struct ideal_window *window_of(struct ideal_times *t, int32_t ordinal)
 }
 
 /* A thread's logical clock begins with the time at which its window opens. */
-static void open_window(struct thread_clock *c, const struct stream_record *r)
+static void begin(struct thread_clock *c, int32_t ordinal, int64_t ns)
 {
-    *c = (struct thread_clock){.logical = r->ns,
-                               .since = r->ns,
-                               .opened = r->ns,
+    *c = (struct thread_clock){.logical = ns,
+                               .since = ns,
+                               .opened = ns,
                                .needs = INT64_MIN,
-                               .ordinal = (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal),
+                               .ordinal = ordinal,
                                .is_main = c->is_main};
 }
 
@@ -107,25 +107,45 @@ static int close_window(struct ideal_times *t, struct thread_clock *c, int64_t n
     return 0;
 }
 
+/* MPI_Init and MPI_Finalize are no part of the run: its processes start and end there. */
+static int enter(struct ideal_times *t, struct thread_clock *c, const struct stream_record *r)
+{
+    if (c->depth++ != 0)
+        return 0;
+    if (strcmp(event_mpi_name(EVENT_MPI_FUNCTION(r->event.code)), "MPI_Finalize") == 0) {
+        c->depth = 0;
+        int rc = close_window(t, c, r->ns);
+        c->depth = 1;
+        return rc;
+    }
+    c->calls = true;
+    c->needs = INT64_MIN;
+    compute(c, r->ns);
+    return 0;
+}
+
+static void leave(struct thread_clock *c, const struct stream_record *r)
+{
+    if (c->depth == 0 || --c->depth != 0)
+        return;
+    if (event_mpi_initializes(EVENT_MPI_FUNCTION(r->event.code)))
+        begin(c, c->ordinal, r->ns);
+    c->logical = c->needs > c->logical ? c->needs : c->logical;
+    c->since = r->ns;
+}
+
 int ideal_take(struct ideal_times *t, const struct stream_record *r)
 {
     struct thread_clock *c = &t->threads[r->stream];
-    if (EVENT_IS_MPI_ENTER(r->event.code)) {
-        if (c->depth++ != 0)
-            return 0;
-        c->calls = true;
-        c->needs = INT64_MIN;
-        compute(c, r->ns);
-    } else if (EVENT_IS_MPI_LEAVE(r->event.code)) {
-        if (c->depth == 0 || --c->depth != 0)
-            return 0;
-        c->logical = c->needs > c->logical ? c->needs : c->logical;
-        c->since = r->ns;
-    } else if (r->event.code == EV_WINDOW_OPEN) {
-        open_window(c, r);
-    } else if (r->event.code == EV_WINDOW_CLOSE) {
+    if (EVENT_IS_MPI_ENTER(r->event.code))
+        return enter(t, c, r);
+    if (EVENT_IS_MPI_LEAVE(r->event.code))
+        leave(c, r);
+    else if (r->event.code == EV_WINDOW_OPEN)
+        begin(c, (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal), r->ns);
+    else if (r->event.code == EV_WINDOW_CLOSE)
         return close_window(t, c, r->ns);
-    } else if (r->event.code == EV_DROPPED) {
+    if (r->event.code == EV_DROPPED) {
         c->depth = 0;
         c->has_gaps = true;
         c->since = r->ns;

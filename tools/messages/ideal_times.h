@@ -5,7 +5,8 @@
  * a logical clock, which advances with the time between MPI calls, and to the clock of a sender or
  * of other ranks where it depends on them.
  *
- * Sums are of the main threads of processes that call MPI, for each window. */
+ * Sums are of the main threads of processes that call MPI, for each window: from its opening, or
+ * the end of MPI_Init in it, to its closing, or the begin of MPI_Finalize in it. */
 #ifndef REGTRACE_TOOLS_MESSAGES_IDEAL_TIMES_H
 #define REGTRACE_TOOLS_MESSAGES_IDEAL_TIMES_H
 

@@ -201,6 +201,15 @@ static void print_children(const struct printing *p, uint32_t parent, unsigned l
                       "", left);
 }
 
+/* Has some place a caller? */
+static bool has_parents(const struct call_tree *t)
+{
+    for (uint32_t i = 0; i < t->keys.count; i++)
+        if (!t->nodes[i].is_mpi && t->nodes[i].parent != KEY_NONE)
+            return true;
+    return false;
+}
+
 void call_tree_print(FILE *out, struct report *r, size_t top)
 {
     struct call_tree *t = &r->call_tree;
@@ -218,6 +227,9 @@ void call_tree_print(FILE *out, struct report *r, size_t top)
                       "  %11s %6s %11s %10s %11s  %s\n",
                       r->dir, "total", "share", "waited", "calls", "bytes", "called in");
         print_children(&p, KEY_NONE, 0);
+        if (!has_parents(t))
+            (void)fputs("The run recorded call sites alone: -callpath 16 records the paths.\n",
+                        out);
         addresses_print_lacks(out, &r->addresses);
     } else {
         (void)fprintf(out, "%s\nNo MPI call was recorded.\n", r->dir);

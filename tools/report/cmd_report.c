@@ -80,11 +80,12 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
     *code = TOOL_USAGE;
     if (o->paths == 0)
         tool_error("report", "no folder is named: regtrace report DIR");
-    else if ((o->json || o->pprof) && o->paths > 1 && !o->efficiency)
-        tool_error("report", "--json and --pprof take one folder at a time; \"%s\" is a second one",
+    else if ((o->json || o->pprof || o->folded) && o->paths > 1 && !o->efficiency)
+        tool_error("report",
+                   "--json, --pprof and --folded take one folder at a time; \"%s\" is a second one",
                    o->path[1]);
     else if (o->hot + o->tree + o->efficiency + o->pprof > 1 ||
-             (o->folded && (o->tree || o->efficiency || o->pprof)) ||
+             (o->folded && (o->efficiency || o->pprof)) ||
              (o->json && (o->tree || o->folded || o->pprof)))
         tool_error("report",
                    "one of --hot, --tree, --pprof and --efficiency at a time; --json goes with "
@@ -129,6 +130,8 @@ static void print_one(const struct report_options *o, struct report *r, const st
                      r->dir);
     if (o->json)
         report_print_json(stdout, r, e);
+    else if (o->folded && r->call_tree.keys.count == 0)
+        tool_warning("report", "%s: no MPI call was recorded", r->dir);
     else if (o->folded)
         call_tree_print_folded(stdout, r);
     else if (o->pprof && call_tree_print_pprof(stdout, r) != 0)
@@ -205,6 +208,8 @@ static int report_hot(const struct report_options *o, const char *path)
     if (hot_resolve(&h) != 0) {
         tool_error("report", "out of memory");
         code = TOOL_FAILURE;
+    } else if (o->folded && h.sample_count == 0) {
+        tool_warning("report", "%s: no samples: they need -sample (REGTRACE_SAMPLE)", path);
     } else if (o->folded) {
         code = hot_print_folded(stdout, &h) == 0 ? code : TOOL_FAILURE;
     } else if (o->json) {
@@ -292,8 +297,9 @@ static const struct command_option report_options[] = {
      "side by side, with scaling",
      0},
     {"window", "N[-M]",
-     "only the windows with these ordinals: their events, calls and times; what is lost, waits and "
-     "own overhead of the slow path are those of the whole run",
+     "only the windows with these ordinals: their events, calls, times and waits for other ranks; "
+     "messages from rank to rank, what is lost, waits for the writer and own overhead of the slow "
+     "path are those of the whole run",
      'w'},
     {"total", "DIR",
      "a run of the same program whose totals stand beside the estimates: a counting run (regtrace "
@@ -353,19 +359,25 @@ const struct command command_report = {
         "--tree shows instead the time in MPI by call path, from main on, as far as the run "
         "recorded callers (-callpath, REGTRACE_CALLPATH; 1, the default, is the call site alone). "
         "It has the -top paths with most time. --folded writes "
-        "the same as lines \"main;...;MPI_Send MICROSECONDS\".\n\n"
+        "a line \"main, a.c:9;work, a.c:5;MPI_Send MICROSECONDS\" for each path, and with --hot a "
+        "line "
+        "\"main;work PERIODS\" for each stack of functions.\n\n"
         "--efficiency shows POP's figures of the main threads in windows, of several DIRs side by "
         "side. Useful time is that outside MPI. Parallel efficiency is its mean over the "
         "processes, "
         "by the length of the window; load balance that mean by the most of a process. "
         "Communication efficiency, the most by the length, is serialisation (waiting for data that "
         "others make) times transfer: the run is replayed on an ideal network, on which messages "
-        "and collective calls take no time. Several windows are phases one after the other. "
+        "and collective calls take no time. MPI_Init and MPI_Finalize are left out. Transfer "
+        "includes "
+        "large messages that wait until their receiver is ready. Several windows are phases one "
+        "after the other. "
         "Computation scaling is the useful time of the first run by that of this one (the same "
         "problem on more processes); instruction and IPC scaling need runs with -events "
         "instructions,cycles -events-mpi 1. --efficiency --json has runs: dir, why_not (null: "
         "known), processes, length_ns, useful_ns, parallel_efficiency, load_balance, "
-        "communication_efficiency, serialisation, transfer, dropped, computation_scaling, "
+        "communication_efficiency, serialisation, transfer, unfinished_processes (killed in a "
+        "window), dropped, computation_scaling, "
         "instruction_scaling, ipc_scaling, null where unknown, and windows with the same of each "
         "ordinal.\n\n"
         "Where the run recorded functions of the program (REGTRACE_FUNCTIONS), a table has their "
@@ -378,7 +390,7 @@ const struct command command_report = {
         "where instructions are counted too.\n\n"
         "--hot shows samples instead, of all ranks together: each function's own share and, where "
         "the run "
-        "recorded callers (REGTRACE_SAMPLE_DEPTH), its share with what it calls; then source "
+        "recorded callers (-callpath, -sample-depth), its share with what it calls; then source "
         "lines, where the "
         "program has them (-g). Names are looked up now, in the images as they are on this "
         "machine, C++ names in readable form. --hot --json has: sample (as "

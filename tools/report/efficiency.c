@@ -45,6 +45,10 @@ static int fill_windows(struct efficiency_run *out, const struct report *r,
                                  .unfinished = w[i].unfinished,
                                  .has_gaps = w[i].has_gaps};
         fill(e, (double)w[i].most_useful, (double)w[i].ideal, e->useful_ns / e->processes);
+        if (r->size > 0 && e->processes < (uint32_t)r->size) { /* nobody knows what they wait for */
+            e->serialisation = e->transfer = NAN;
+            out->is_partial = true;
+        }
         most += (double)w[i].most_useful;
         ideal += (double)w[i].ideal;
         mean += e->useful_ns / e->processes;
@@ -56,6 +60,8 @@ static int fill_windows(struct efficiency_run *out, const struct report *r,
             out->all.processes = e->processes;
     }
     fill(&out->all, most, ideal, mean);
+    if (out->is_partial)
+        out->all.serialisation = out->all.transfer = NAN;
     return 0;
 }
 
@@ -91,6 +97,8 @@ int efficiency_of(struct efficiency_run *out, const struct report *r)
     const char *why_not;
     const struct ideal_window *w = report_ideal_windows(r, &count, &why_not);
     *out = (struct efficiency_run){.dir = strdup(r->dir), .in_mpi_known = true};
+    out->all = (struct efficiency){.ordinal = -1, .length_ns = NAN, .useful_ns = NAN};
+    fill(&out->all, NAN, NAN, NAN);
     if (out->dir == NULL)
         return -ENOMEM;
     if (why_not == NULL && fill_windows(out, r, w, count) != 0)
@@ -148,8 +156,7 @@ static void print_heads(FILE *out, const struct efficiency_run *runs, size_t cou
     char text[24];
     (void)fprintf(out, "  %-30s", "");
     for (size_t i = 0; i < count; i++) {
-        const char *name = strrchr(runs[i].dir, '/');
-        name = name != NULL && name[1] != '\0' ? name + 1 : runs[i].dir;
+        const char *name = runs[i].dir;
         size_t n = strlen(name);
         (void)fprintf(out, " %*s", NAME_SHOWN, n > NAME_SHOWN ? name + n - NAME_SHOWN : name);
     }
@@ -170,6 +177,9 @@ static void print_scaling(FILE *out, const struct efficiency_run *runs, size_t c
     SHARES(out, "  IPC scaling", runs, count, ipc(run) / ipc(first));
     SHARES(out, "global efficiency", runs, count,
            run->all.parallel * computation_scaling(first, run));
+    (void)fputs("  Scaling is relative to the first run, and means something if all solve the same "
+                "problem.\n",
+                out);
 }
 
 static void print_windows(FILE *out, const struct efficiency_run *run, bool all)
@@ -203,6 +213,12 @@ static void print_remarks(FILE *out, const struct efficiency_run *runs, size_t c
             (void)fprintf(out, "%s: not known: %s\n", runs[i].dir, runs[i].why_not);
         else if (runs[i].all.has_gaps)
             (void)fprintf(out, "%s: events were dropped: its figures are too low\n", runs[i].dir);
+        if (runs[i].why_not == NULL && runs[i].is_partial)
+            (void)fprintf(
+                out,
+                "%s: serialisation and transfer are not told apart where not all ranks of "
+                "the world have the window\n",
+                runs[i].dir);
         if (runs[i].why_not == NULL && runs[i].all.unfinished > 0)
             (void)fprintf(out,
                           "%s: left out are %" PRIu32 " processes in windows without an end: they "
@@ -218,9 +234,10 @@ static void print_remarks(FILE *out, const struct efficiency_run *runs, size_t c
 
 void efficiency_print(FILE *out, const struct efficiency_run *runs, size_t count, bool all)
 {
-    (void)fputs("Efficiency of the main threads in windows (each row is the product of those below "
-                "it)\n",
-                out);
+    (void)fputs(
+        "Efficiency of the main threads in windows (indented rows are the factors of the row "
+        "above)\n",
+        out);
     print_heads(out, runs, count);
     SHARES(out, "parallel efficiency", runs, count, run->all.parallel);
     SHARES(out, "  load balance", runs, count, run->all.balance);
@@ -257,12 +274,10 @@ static void json_run(struct json *j, const struct efficiency_run *first,
     json_object_begin(j, NULL);
     json_text(j, "dir", run->dir);
     json_text(j, "why_not", run->why_not);
-    if (run->why_not == NULL) {
-        json_efficiency(j, &run->all);
-        json_real(j, "computation_scaling", computation_scaling(first, run));
-        json_real(j, "instruction_scaling", first->instructions / run->instructions);
-        json_real(j, "ipc_scaling", ipc(run) / ipc(first));
-    }
+    json_efficiency(j, &run->all);
+    json_real(j, "computation_scaling", computation_scaling(first, run));
+    json_real(j, "instruction_scaling", first->instructions / run->instructions);
+    json_real(j, "ipc_scaling", ipc(run) / ipc(first));
     json_array_begin(j, "windows");
     for (size_t i = 0; i < run->window_count; i++) {
         json_object_begin(j, NULL);

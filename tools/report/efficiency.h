@@ -27,7 +27,8 @@ struct efficiency_run {
     size_t window_count;
     double instructions, cycles; /* in windows, outside MPI if in_mpi_known; NAN: not counted */
     bool in_mpi_known;
-    char *why_not; /* why nothing is known; NULL: it is known */
+    bool is_partial; /* some window lacks ranks: serialisation and transfer are NAN there */
+    char *why_not;   /* why nothing is known; NULL: it is known */
 };
 
 struct report;

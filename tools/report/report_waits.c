@@ -232,7 +232,7 @@ const struct ideal_window *report_ideal_windows(const struct report *r, size_t *
                                                 const char **why_not)
 {
     *count = r->waits != NULL ? r->waits->window_count : 0;
-    *why_not = r->waits != NULL ? r->waits->why_not : "no rank calls MPI";
+    *why_not = r->waits != NULL ? r->waits->why_not : "no MPI call was recorded in windows";
     return r->waits != NULL ? r->waits->ideal : NULL;
 }
 

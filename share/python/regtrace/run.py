@@ -383,7 +383,7 @@ class Run:
         calls, messages = self._outermost(), self._messages(3)
         likely = int(messages["likely"].sum())
         if likely:
-            text = f"{likely} messages are left out: in windows, not sure which send and which receive belong together"
+            text = f"{likely} messages are left out: in windows, not sure which send and which receive belong together (`regtrace emulate` matches them)"
             warnings.warn(text, IncompleteWarning, stacklevel=2)
         messages = messages[~messages["likely"]]
         matched, left = matching.collectives(calls, comms.known(self.files), self._tolerance())

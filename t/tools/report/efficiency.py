@@ -47,15 +47,20 @@ def read(folder):
                 peer[task] = values[302] - 1
             if 310 in values and task in part and values[310] == 0:
                 part.pop(task).end = time
-            elif values.get(310, 0) > 0 and task not in part:
+            elif values.get(310, 0) > 0 and task not in part and task not in windows[values[310] - 1]:
                 part[task] = windows[values[310] - 1][task] = Part(time)
             if 25 in values and task in part:
                 name = functions.get(str(values[25]))
-                if name is not None and task not in open_call:
+                if name == "Finalize" and task not in open_call:  # no part of the run, as Init
+                    part.pop(task).end = time
+                elif name is not None and task not in open_call:
                     open_call[task] = Call(task, name, time, peer.get(task) if 302 in values else None)
                     part[task].calls.append(open_call[task])
             if 25 in values and values[25] in (0, 888888888) and task in open_call:
-                open_call.pop(task).end = time
+                call = open_call.pop(task)
+                call.end = time
+                if call.name in ("Init", "Init_thread"):
+                    part[task].begin, part[task].calls = time, []
     return windows, messages
 
 
