@@ -304,7 +304,9 @@ uint32_t call_path_from_context(const void *context, unsigned most)
 uint32_t call_path_from_return(uintptr_t return_at, unsigned most)
 {
     (void)most;
-    return path_enter(0, *(const uintptr_t *)return_at); /* NOLINT: the thread's stack */
+    uintptr_t caller = *(const uintptr_t *)return_at; /* NOLINT: the thread's stack */
+    uint32_t path = stream_path_find(&recorder_paths, 0, caller);
+    return path != 0 ? path : path_enter(0, caller);
 }
 
 uint32_t call_path_from_context(const void *context, unsigned most)
