@@ -13,7 +13,7 @@ import sys
 
 FROM_ROOT, TO_ROOT = ("Bcast", "Scatter", "Scatterv"), ("Reduce", "Gather", "Gatherv")
 OTHERS = ("Barrier", "Allreduce", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Reduce_scatter",
-          "Reduce_scatter_block", "Scan", "Exscan", "Comm_dup", "Comm_split", "Comm_create", "Comm_free")
+          "Reduce_scatter_block", "Scan", "Exscan", "Comm_dup", "Comm_split", "Comm_create", "Cart_create")
 
 
 class Call:
