@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "preload/images/image_records.h"
 #include "preload/memory/memory_copies.h"
+#include "preload/process.h"
 
 RT_COLD static void warn_full(void)
 {
@@ -21,7 +22,8 @@ uint32_t path_enter(uint32_t parent, uintptr_t address)
     struct image_facts m;
     if (!recorder_is_on())
         return 0;
-    uintptr_t meant = memory_copy_stands_for(address);
+    bool has_copies = process.options.text[OPT_memory][0] != '\0';
+    uintptr_t meant = has_copies ? memory_copy_stands_for(address) : address;
     bool found = image_of(meant, &m);
     const struct stream_path path = {
         .parent = parent,

@@ -45,6 +45,7 @@ struct walk_rule {
 };
 _Static_assert(sizeof(struct walk_rule) == 16, "four in a cache line");
 static struct walk_rule rules[RULES];
+static _Atomic bool has_rules; /* false: the table takes no memory yet */
 
 struct walk {
     uintptr_t at, sp, fp;  /* at: an address within the instruction that called, or runs */
@@ -139,6 +140,7 @@ RT_COLD static struct walk_rule make_rule(uintptr_t at)
         r->frame = made.frame;
         r->frame_at = made.frame_at;
         r->kind = made.kind;
+        atomic_store_explicit(&has_rules, true, memory_order_relaxed);
         atomic_store_explicit(&r->at, at, memory_order_release);
         break;
     }
@@ -166,7 +168,7 @@ static inline struct walk_rule rule_of(uintptr_t at)
 
 void call_walk_forget(bool (*gone)(uintptr_t address))
 {
-    for (uint32_t i = 0; i < RULES; i++) {
+    for (uint32_t i = 0; i < RULES && atomic_load(&has_rules); i++) {
         uintptr_t had = atomic_load_explicit(&rules[i].at, memory_order_relaxed);
         if (had > STALE && gone(had))
             (void)atomic_compare_exchange_strong(&rules[i].at, &had, STALE);
