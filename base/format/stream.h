@@ -120,7 +120,7 @@ enum stream_path_state { PATH_FREE, PATH_IS_WRITTEN, PATH_READY, PATH_OVER };
 struct stream_path {
     _Atomic uint32_t state; /* enum stream_path_state; readable when ready, or over: not found */
     uint32_t parent;
-    uint64_t address;         /* in the process: a return address, or an instruction that runs */
+    uint64_t address;         /* in the process: a return address */
     uint32_t image, build_id; /* string ids of the image's path and build id; 0: none, unknown */
     uint64_t offset;          /* from the image's load base; without an image, the address */
 };

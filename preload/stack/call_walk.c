@@ -237,10 +237,11 @@ static void walk_fast(struct walk *w, uintptr_t from, struct places *p)
     }
 }
 
-/* The same for any frames. `p` has those already that come before the first one. */
+/* The same for any frames. Replaces what walk_fast() left in `p`. */
 RT_COLD static void walk_slowly(struct unwind *u, uintptr_t from, struct places *p)
 {
     bool begun = from == 0;
+    p->count = 0;
     (void)thread_stack_bounds(&u->low, &u->high);
     while (p->count < p->most && unwind_up(u)) {
         begun |= u->r[UNWIND_RSP] == from;
@@ -276,7 +277,6 @@ __attribute__((noinline)) uint32_t call_path_from_return(uintptr_t return_at, un
     walk_fast(&w, from, &p);
     if (RT_UNLIKELY(!p.whole)) {
         struct unwind u;
-        p.count = 0;
         unwind_begin_here(&u);
         walk_slowly(&u, from, &p);
     }
@@ -294,7 +294,6 @@ uint32_t call_path_from_context(const void *context, unsigned most)
     walk_fast(&w, 0, &p);
     if (RT_UNLIKELY(!p.whole)) {
         struct unwind u;
-        p.count = 0;
         unwind_begin_context(&u, context);
         walk_slowly(&u, 0, &p);
     }
