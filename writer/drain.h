@@ -79,6 +79,9 @@ struct drain {
     uint32_t strings_written;
     unsigned char *path_done;
     uint32_t paths_written;
+    struct drain_profile *profile; /* drain_profile.c; NULL: the run has no profile */
+    uint32_t profile_capacity;
+    uint64_t profile_offset;
     uint64_t string_bytes;
     uint64_t damaged_chunks, last_clock;
     uint32_t metadata_done;
@@ -145,6 +148,11 @@ void drain_has_path(struct drain *d, uint32_t path);
 /* Copies strings, call paths, later metadata and the thread table to the file. drain_step() does
  * this before each commit. */
 RT_MUST_CHECK int drain_copy_tables(struct drain *d);
+
+/* drain_profile.c: copies the profile of MPI calls to the file, if the run has one. drain_end()
+ * does it too. drain_profile_init() returns 0 or -ENOMEM. */
+RT_MUST_CHECK int drain_profile_init(struct drain *d);
+RT_MUST_CHECK int drain_copy_profile(struct drain *d);
 
 /* For recover: notes a row of /fired that the file already has. If that event closed the windows of
  * all threads, windows of threads that still waited end there. */

@@ -75,6 +75,8 @@ int drain_init(struct drain *d, const struct stream *s)
         .thread_capacity = h->thread_capacity,
         .string_capacity = h->string_capacity,
         .path_capacity = h->path_capacity,
+        .profile_capacity = h->profile_capacity,
+        .profile_offset = h->profile_offset,
         .chunks_offset = h->chunks_offset,
         .threads_offset = h->threads_offset,
         .meta_offset = h->meta_offset,
@@ -84,7 +86,8 @@ int drain_init(struct drain *d, const struct stream *s)
     d->chunks = calloc(d->chunk_room, sizeof *d->chunks);
     d->string_done = calloc(d->string_capacity, 1);
     d->path_done = calloc(d->path_capacity, 1);
-    if (d->threads == NULL || d->chunks == NULL || d->string_done == NULL || d->path_done == NULL) {
+    if (d->threads == NULL || d->chunks == NULL || d->string_done == NULL || d->path_done == NULL ||
+        drain_profile_init(d) != 0) {
         drain_free(d);
         return -ENOMEM;
     }
@@ -101,6 +104,7 @@ void drain_free(struct drain *d)
     free(d->regions);
     free(d->string_done);
     free(d->path_done);
+    free(d->profile);
     values_end(d->values);
     *d = (struct drain){0};
 }
@@ -111,6 +115,7 @@ bool drain_header_intact(const struct drain *d)
     return memcmp(h->magic, STREAM_MAGIC, sizeof h->magic) == 0 &&
            h->chunk_bytes == d->chunk_bytes && h->chunk_count == d->chunk_count &&
            h->chunk_room == d->chunk_room && h->string_capacity == d->string_capacity &&
+           h->profile_capacity == d->profile_capacity && h->profile_offset == d->profile_offset &&
            h->path_capacity == d->path_capacity && h->paths_offset < d->chunks_offset &&
            (uint64_t)h->path_capacity * sizeof(struct stream_path) <=
                d->chunks_offset - h->paths_offset &&
@@ -274,6 +279,8 @@ int drain_end(struct drain *d)
         d->threads[i].seen = true;
         rc = thread_losses(d, i);
     }
+    if (rc == 0)
+        rc = drain_copy_profile(d);
     if (rc == 0)
         rc = drain_copy_tables(d);
     if (rc == 0 && atomic_load(&h->dropped_unthreaded) > 0)

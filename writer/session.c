@@ -23,6 +23,7 @@
 #define TAIL_NS 1000000000u
 #define FILES_NS 200000000u
 #define CALIBRATION_NS 30000000000u
+#define PROFILE_NS 60000000000u
 #define EXEC_LOOK_NS 5000000
 #define BEAT_MS 500
 /* With up to this many ranks, the index is complete before the last rank may end. */
@@ -82,6 +83,12 @@ static int calibrate(struct writer_session *s)
 {
     struct clock_point now = clock_calibrate();
     return add_calibration(s, &now);
+}
+
+static int copy_profile(struct writer_session *s, uint64_t now)
+{
+    s->last_profile_ns = now;
+    return drain_copy_profile(&s->drain);
 }
 
 /* Rank, size and MPI's state may have become known: changes the file's name accordingly. */
@@ -205,6 +212,8 @@ static int serve_once(struct writer_session *s, bool *moved, struct rt_error *e)
     if (s->file_open && rc == 0) {
         if (tail && now - s->last_calibration_ns >= CALIBRATION_NS)
             rc = calibrate(s);
+        if (rc == 0 && tail && now - s->last_profile_ns >= PROFILE_NS)
+            rc = copy_profile(s, now);
         if (rc == 0)
             rc = drain_step(&s->drain, tail ? DRAIN_OPEN : DRAIN_CLOSED, moved);
         int64_t bytes = rc == 0 ? rankfile_bytes(&s->file) : 0;

@@ -20,7 +20,7 @@ struct writer_session {
     bool file_open;
     bool limit_reached;
     bool keep_stream; /* for recover */
-    uint64_t last_tail_ns, last_files_ns, last_calibration_ns;
+    uint64_t last_tail_ns, last_files_ns, last_calibration_ns, last_profile_ns;
     _Atomic uint32_t attention;  /* set by the watcher: the process ended or a client connected */
     _Atomic uint32_t watcher_go; /* futex: the watcher waits on it until that is served */
 };

@@ -155,6 +155,25 @@ struct rt_path {
     uint64_t offset;          /* return address, from its image's base; without one, the address */
 };
 
+/* /mpi_profile: the calls of one MPI function by one thread, from one call path, on one
+ * communicator. Times are in ticks. */
+struct rt_mpi_profile {
+    int32_t thread;  /* -1: of several threads */
+    uint32_t path;   /* 0: unknown, or calls for which the table had no room */
+    uint32_t code;   /* of the function's enter event; 0: calls of any function that had no room */
+    uint32_t comm;   /* number, as events have it; 0: none, or unknown. 0xffff: later ones */
+    uint32_t nested; /* 1: calls within other MPI calls */
+    uint64_t calls, ticks, min_ticks, max_ticks;
+    uint64_t bytes; /* as in enter events */
+};
+
+/* /mpi_profile_times: how many calls of a row of /mpi_profile took 2^power ticks or more, but less
+ * than 2^(power+1). Power 0 has calls of 0 ticks too, the greatest power, 39, all longer calls. */
+struct rt_mpi_profile_time {
+    uint32_t row, power;
+    uint64_t calls;
+};
+
 /* /comms: one communicator, as it became known. */
 struct rt_comm {
     uint64_t row;
@@ -259,6 +278,11 @@ struct rt_rank_tables {
     size_t function_count;
     const struct rt_path *paths; /* by number; NULL: the file is of an older regtrace */
     size_t path_count;
+    const struct rt_mpi_profile *mpi_profile; /* NULL: the run has no profile */
+    size_t mpi_profile_count;
+    const struct rt_mpi_profile_time
+        *mpi_profile_times; /* their rows are less than mpi_profile_count */
+    size_t mpi_profile_time_count;
     const struct rt_piece *pieces; /* NULL: the file is of an older regtrace */
     size_t piece_count;
     const struct rt_value_instruction *value_instructions; /* NULL: no values were profiled */

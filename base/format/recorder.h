@@ -53,7 +53,6 @@ struct recorder_thread {
     struct stream_thread *row;
     struct chunk_header *chunk;      /* current, NULL = none */
     uint64_t sequence;               /* of the next chunk */
-    uint32_t continued;              /* continuation slots in the current chunk */
     uint64_t dropped, dropped_since; /* not yet reported by EV_DROPPED */
     /* Not 0 while the thread records a signal: it drops and counts events rather than wait for the
      * writer. Control records wait. */
@@ -62,6 +61,7 @@ struct recorder_thread {
     uint32_t counted;    /* RECORDER_COUNTED_*: calls take the slow path */
     uint32_t open_depth; /* open MPI calls, outermost first; at most RECORDER_OPEN_CALLS */
     uint32_t finished;   /* calls of recorder_finish_call() so far */
+    uint32_t continued;  /* continuation slots in the current chunk */
     /* Low 16 bits: the number and state of the function. The upper 48 bits: the address of the
      * stack's word that holds the return address. */
     uint64_t open_calls[RECORDER_OPEN_CALLS];
@@ -73,6 +73,7 @@ struct recorder_thread {
     void *preload_thread; /* struct preload_thread of preload/ */
     uint32_t claimed;     /* tid + 1 that the thread's creator claimed for it; 0 = none */
     uint32_t proved;      /* mpi/: not 0: the current call succeeded, so its handles are valid */
+    struct mpi_profile *profile; /* mpi/: the profile has the thread's calls; NULL: it has not */
     struct recorder_scratch *scratch; /* NULL: not mapped, or in use */
     uint64_t latest;                  /* of recorder_set_latest(); 0: none */
 };

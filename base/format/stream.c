@@ -35,8 +35,10 @@ static int layout(struct stream_header *h, const struct stream_geometry *g)
     h->string_bytes = (uint32_t)or_default(g->string_bytes, 256u << 10);
     h->path_capacity = (uint32_t)or_default(g->path_capacity, 8192);
     h->meta_bytes = (uint32_t)or_default(g->meta_bytes, 64u << 10);
+    h->profile_capacity = g->profile_capacity;
     if (h->chunk_count < 2 || (h->string_capacity & (h->string_capacity - 1)) != 0 ||
-        (h->path_capacity & (h->path_capacity - 1)) != 0)
+        (h->path_capacity & (h->path_capacity - 1)) != 0 ||
+        (h->profile_capacity & (h->profile_capacity - 1)) != 0)
         return -EINVAL;
     uint64_t at = align_up(sizeof *h, 128);
     h->header_bytes = (uint32_t)at;
@@ -44,6 +46,8 @@ static int layout(struct stream_header *h, const struct stream_geometry *g)
     at += (uint64_t)h->thread_capacity * sizeof(struct stream_thread);
     h->paths_offset = at;
     at += (uint64_t)h->path_capacity * sizeof(struct stream_path);
+    h->profile_offset = at = align_up(at, 128);
+    at += (uint64_t)h->profile_capacity * sizeof(struct stream_profile);
     h->strings_offset = at;
     at += (uint64_t)h->string_capacity * sizeof(struct stream_string);
     h->string_bytes_offset = at;
@@ -169,6 +173,9 @@ static bool layout_is_sound(const struct stream_header *h, uint64_t file_bytes)
            (h->string_capacity & (h->string_capacity - 1)) == 0 && h->paths_offset % 8 == 0 &&
            h->path_capacity != 0 && (h->path_capacity & (h->path_capacity - 1)) == 0 &&
            fits(h->paths_offset, h->path_capacity, sizeof(struct stream_path), h->total_bytes) &&
+           h->profile_offset % 8 == 0 && (h->profile_capacity & (h->profile_capacity - 1)) == 0 &&
+           fits(h->profile_offset, h->profile_capacity, sizeof(struct stream_profile),
+                h->total_bytes) &&
            fits(h->chunks_offset, h->chunk_room, h->chunk_bytes, h->total_bytes) &&
            fits(h->threads_offset, h->thread_capacity, sizeof(struct stream_thread),
                 h->total_bytes) &&

@@ -35,7 +35,7 @@
 #include <stdint.h>
 
 #define STREAM_MAGIC "RTSTRM1"
-#define STREAM_VERSION 4u
+#define STREAM_VERSION 5u
 /* Chunks that the writer may add. It reserves their memory when it adds them. */
 #define STREAM_MORE_CHUNKS 1024u
 #define STREAM_NONE UINT32_MAX
@@ -126,6 +126,27 @@ struct stream_path {
 };
 _Static_assert(sizeof(struct stream_path) == 32, "two in a cache line");
 
+/* An entry of the profile of MPI calls (REGTRACE_MODE=profile): the calls of one function by one
+ * thread, from one call path, on one communicator. The table is a hash table by the first three
+ * words. The thread alone writes the sums; the writer reads them meanwhile. */
+#define STREAM_PROFILE_TIMES 40u
+enum stream_profile_state { PROFILE_FREE, PROFILE_IS_WRITTEN, PROFILE_READY };
+struct stream_profile {
+    _Atomic uint32_t state; /* enum stream_profile_state; readable when ready */
+    uint32_t thread;        /* row in the thread table */
+    uint32_t path;          /* 0: unknown, or the sum of calls for which the table has no room */
+    uint16_t function;      /* number of the MPI function, and STREAM_PROFILE_NESTED */
+    uint16_t comm;          /* number of the communicator, as EV_MPI_ENTER has it */
+    _Atomic uint64_t calls, ticks, bytes;
+    _Atomic uint64_t least, most; /* ticks of one call */
+    /* Number of calls that took 2^i ticks or more, but less than 2^(i+1). The first one has calls
+     * of 0 ticks too, the last one longer calls. */
+    _Atomic uint64_t times[STREAM_PROFILE_TIMES];
+    uint64_t pad;
+};
+#define STREAM_PROFILE_NESTED 0x8000u /* calls within other MPI calls */
+_Static_assert(sizeof(struct stream_profile) == 384, "6 cache lines");
+
 /* A request from outside (regtrace ctl). The writer fills `kind` and `tid`, adds one to
  * requests_made and interrupts the process. The process takes requests in order and adds one to
  * requests_served. When it has done what was asked, it stores `result`, which names the request, so
@@ -191,6 +212,11 @@ struct stream_header {
     uint64_t paths_offset;
     _Atomic uint32_t paths_used;
     _Atomic uint32_t paths_lost; /* how often a path did not fit: number 0 replaces it */
+    uint32_t profile_capacity;   /* entries, a power of two; 0: the run has no profile */
+    uint64_t profile_offset;
+    _Atomic uint32_t profile_used;
+    _Atomic uint32_t profile_full; /* how often there was no room for an entry of its own */
+    _Atomic uint64_t profile_lost; /* calls that are in no entry */
     _Atomic uint32_t
         strings_lost; /* strings that did not fit: id 1 "(string table full)" replaces them */
     uint32_t meta_bytes;
@@ -262,13 +288,14 @@ static inline uint16_t chunk_mark(const struct chunk_header *c)
 
 /* Geometry of a new stream. A zero takes the default in parentheses. */
 struct stream_geometry {
-    uint32_t chunk_bytes;     /* (32768) */
-    uint64_t pool_bytes;      /* (4 MiB) before the writer adds chunks */
-    uint32_t thread_capacity; /* (4096) */
-    uint32_t string_capacity; /* (4096) */
-    uint32_t string_bytes;    /* (256 KiB) */
-    uint32_t path_capacity;   /* (8192) */
-    uint32_t meta_bytes;      /* (64 KiB) */
+    uint32_t chunk_bytes;      /* (32768) */
+    uint64_t pool_bytes;       /* (4 MiB) before the writer adds chunks */
+    uint32_t thread_capacity;  /* (4096) */
+    uint32_t string_capacity;  /* (4096) */
+    uint32_t string_bytes;     /* (256 KiB) */
+    uint32_t path_capacity;    /* (8192) */
+    uint32_t profile_capacity; /* (no profile) */
+    uint32_t meta_bytes;       /* (64 KiB) */
     /* (false) The file has no name at first, if the file system can do that: see
      * stream_create(). */
     bool unnamed;
@@ -357,6 +384,20 @@ uint32_t stream_path_enter(const struct stream *s, const struct stream_path *pat
 /* Other code may lie at addresses for which gone() returns true: paths there are not found any
  * more. Looks at the whole table. */
 void stream_paths_forget(const struct stream *s, bool (*gone)(uintptr_t address));
+
+/* --- profile of MPI calls: stream_profile.c --------------------------------------------------- */
+
+static inline struct stream_profile *stream_profiles(const struct stream *s)
+{
+    return (struct stream_profile *)(void *)(s->base + s->header->profile_offset);
+}
+
+/* Returns the entry of this thread, path, function and communicator, which it adds if it is new. If
+ * there is no room, returns the entry that has all other calls of the function by that thread, or
+ * NULL if there is no room for that either. Async-signal-safe and lock-free. Only one thread at a
+ * time may ask for the entries of a thread. */
+struct stream_profile *stream_profile_enter(const struct stream *s, uint32_t thread, uint32_t path,
+                                            uint16_t function, uint16_t comm);
 
 /* Appends one "key=value" line to the metadata. Returns 0, or -ENOSPC if it is full. Not
  * async-signal-safe; one caller at a time. */

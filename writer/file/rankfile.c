@@ -77,9 +77,11 @@ static int flush_derived(struct rankfile *f)
     /* Texts come before the rows that name them. Pieces describe only events that are written
      * already. */
     static const enum schema_table order[] = {
-        SCHEMA_STRINGS, SCHEMA_STRING_INDEX, SCHEMA_PATHS, SCHEMA_METADATA,  SCHEMA_CALIBRATION,
-        SCHEMA_THREADS, SCHEMA_COMMS,        SCHEMA_MAPS,  SCHEMA_FUNCTIONS, SCHEMA_LOSSES,
-        SCHEMA_FIRED,   SCHEMA_WINDOWS,      SCHEMA_PIECES};
+        SCHEMA_STRINGS,  SCHEMA_STRING_INDEX, SCHEMA_PATHS,
+        SCHEMA_METADATA, SCHEMA_CALIBRATION,  SCHEMA_THREADS,
+        SCHEMA_COMMS,    SCHEMA_MAPS,         SCHEMA_FUNCTIONS,
+        SCHEMA_LOSSES,   SCHEMA_FIRED,        SCHEMA_WINDOWS,
+        SCHEMA_PIECES,   SCHEMA_MPI_PROFILE,  SCHEMA_MPI_PROFILE_TIMES};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         int rc = table_flush(&f->tables[order[i]]);
         if (rc != 0)

@@ -182,21 +182,35 @@ static int add_own_functions(struct rankfile *f)
     return 0;
 }
 
-static void find_values(void *context, const char *key, const char *value)
+/* Tables that only some runs have. */
+struct optional_tables {
+    bool values, profile;
+};
+
+static void find_optional(void *context, const char *key, const char *value)
 {
-    *(bool *)context |= strcmp(key, "values") == 0 && value[0] != '\0';
+    struct optional_tables *with = context;
+    with->values |= strcmp(key, "values") == 0 && value[0] != '\0';
+    with->profile |= strcmp(key, "option.mode") == 0 && strcmp(value, "profile") == 0;
+}
+
+static bool has_table(const struct optional_tables *with, int table)
+{
+    if (table >= SCHEMA_VALUE_INSTRUCTIONS)
+        return with->values;
+    return table < SCHEMA_MPI_PROFILE || with->profile;
 }
 
 static int fill(struct rankfile *f, const struct rankfile_identity *id, const char *metadata,
                 size_t bytes, unsigned deflate)
 {
     struct creation c = {.f = f};
-    bool with_values = false;
-    int rc = rankfile_each_metadata(metadata, bytes, find_values, &with_values);
+    struct optional_tables with = {0};
+    int rc = rankfile_each_metadata(metadata, bytes, find_optional, &with);
     if (rc != 0)
         return rc;
     for (int i = 0; i < SCHEMA_TABLES; i++) {
-        if (i >= SCHEMA_VALUE_INSTRUCTIONS && !with_values)
+        if (!has_table(&with, i))
             continue;
         rc = table_create(&f->tables[i], f->file, (enum schema_table)i, deflate);
         if (rc != 0)

@@ -138,6 +138,20 @@ static const struct schema_field path_fields[] = {
     FIELD(rt_path, offset, KIND_U64),
 };
 
+static const struct schema_field mpi_profile_fields[] = {
+    FIELD(rt_mpi_profile, thread, KIND_I32),    FIELD(rt_mpi_profile, path, KIND_U32),
+    FIELD(rt_mpi_profile, code, KIND_U32),      FIELD(rt_mpi_profile, comm, KIND_U32),
+    FIELD(rt_mpi_profile, nested, KIND_U32),    FIELD(rt_mpi_profile, calls, KIND_U64),
+    FIELD(rt_mpi_profile, ticks, KIND_U64),     FIELD(rt_mpi_profile, min_ticks, KIND_U64),
+    FIELD(rt_mpi_profile, max_ticks, KIND_U64), FIELD(rt_mpi_profile, bytes, KIND_U64),
+};
+
+static const struct schema_field mpi_profile_time_fields[] = {
+    FIELD(rt_mpi_profile_time, row, KIND_U32),
+    FIELD(rt_mpi_profile_time, power, KIND_U32),
+    FIELD(rt_mpi_profile_time, calls, KIND_U64),
+};
+
 static const struct schema_field value_instruction_fields[] = {
     FIELD(rt_value_instruction, number, KIND_U32),
     FIELD(rt_value_instruction, image, KIND_U32),
@@ -187,6 +201,11 @@ const struct schema_table_info schema_tables[SCHEMA_TABLES] = {
     [SCHEMA_METADATA] = {"metadata", 1, 4096, NULL, 0, SIZE_MAX},
     [SCHEMA_PIECES] = {TABLE("pieces", rt_piece, 64, piece_fields), SIZE_MAX},
     [SCHEMA_PATHS] = {TABLE("paths", rt_path, 64, path_fields), SIZE_MAX},
+    [SCHEMA_MPI_PROFILE] = {TABLE("mpi_profile", rt_mpi_profile, 256, mpi_profile_fields),
+                            SIZE_MAX},
+    [SCHEMA_MPI_PROFILE_TIMES] = {TABLE("mpi_profile_times", rt_mpi_profile_time, 1024,
+                                        mpi_profile_time_fields),
+                                  SIZE_MAX},
     [SCHEMA_VALUE_INSTRUCTIONS] = {TABLE("value_instructions", rt_value_instruction, 256,
                                          value_instruction_fields),
                                    SIZE_MAX},

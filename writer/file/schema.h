@@ -47,6 +47,9 @@ enum schema_table {
     SCHEMA_METADATA,
     SCHEMA_PIECES,
     SCHEMA_PATHS,
+    /* Only in files of runs with a profile: */
+    SCHEMA_MPI_PROFILE,
+    SCHEMA_MPI_PROFILE_TIMES,
     /* Only in files of runs that profile values: */
     SCHEMA_VALUE_INSTRUCTIONS,
     SCHEMA_VALUE_HOT,

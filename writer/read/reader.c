@@ -181,6 +181,8 @@ static void fill_tables(struct rt_rank *r)
     GIVE(functions, function_count, SCHEMA_FUNCTIONS);
     GIVE(pieces, piece_count, SCHEMA_PIECES);
     GIVE(paths, path_count, SCHEMA_PATHS);
+    GIVE(mpi_profile, mpi_profile_count, SCHEMA_MPI_PROFILE);
+    GIVE(mpi_profile_times, mpi_profile_time_count, SCHEMA_MPI_PROFILE_TIMES);
     GIVE(value_instructions, value_instruction_count, SCHEMA_VALUE_INSTRUCTIONS);
     GIVE(value_hot, value_hot_count, SCHEMA_VALUE_HOT);
     GIVE(value_threads, value_thread_count, SCHEMA_VALUE_THREADS);

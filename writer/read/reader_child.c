@@ -338,13 +338,25 @@ static uint64_t trim_rows(const struct child *c, enum schema_table table, char *
     return kept;
 }
 
-static const enum schema_table sent[] = {
-    SCHEMA_FIRED,       SCHEMA_WINDOWS,      SCHEMA_THREADS,
-    SCHEMA_STRINGS,     SCHEMA_STRING_INDEX, SCHEMA_COMMS,
-    SCHEMA_CALIBRATION, SCHEMA_ALARMS,       SCHEMA_LOSSES,
-    SCHEMA_MAPS,        SCHEMA_FUNCTIONS,    SCHEMA_METADATA,
-    SCHEMA_PIECES,      SCHEMA_PATHS,        SCHEMA_VALUE_INSTRUCTIONS,
-    SCHEMA_VALUE_HOT,   SCHEMA_VALUE_THREADS};
+static const enum schema_table sent[] = {SCHEMA_FIRED,
+                                         SCHEMA_WINDOWS,
+                                         SCHEMA_THREADS,
+                                         SCHEMA_STRINGS,
+                                         SCHEMA_STRING_INDEX,
+                                         SCHEMA_COMMS,
+                                         SCHEMA_CALIBRATION,
+                                         SCHEMA_ALARMS,
+                                         SCHEMA_LOSSES,
+                                         SCHEMA_MAPS,
+                                         SCHEMA_FUNCTIONS,
+                                         SCHEMA_METADATA,
+                                         SCHEMA_PIECES,
+                                         SCHEMA_PATHS,
+                                         SCHEMA_MPI_PROFILE,
+                                         SCHEMA_MPI_PROFILE_TIMES,
+                                         SCHEMA_VALUE_INSTRUCTIONS,
+                                         SCHEMA_VALUE_HOT,
+                                         SCHEMA_VALUE_THREADS};
 #define SENT (sizeof sent / sizeof sent[0])
 
 static int load(struct child *c, struct reader_info *info, void *tables[SENT], uint64_t rows[SENT])

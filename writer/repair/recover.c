@@ -4,6 +4,7 @@
 #include "writer/stream_facts.h"
 #include "writer/repair/leftover_ctl.h"
 #include "writer/repair/old_rows.h"
+#include "writer/repair/old_tables.h"
 #include "writer/repair/old_threads.h"
 #include "writer/repair/old_values.h"
 #include "writer/read/reader.h"
@@ -74,37 +75,6 @@ static bool open_stream(struct patient *p, const char *path, struct rt_error *e)
     return true;
 }
 
-static int copy_strings(struct patient *p)
-{
-    const char *text;
-    uint32_t id;
-    for (size_t i = 0; (text = rt_rank_string_at(p->old, i, &id)) != NULL; i++) {
-        if (p->has_stream && id >= DRAIN_OWN_STRINGS)
-            continue; /* drain_set_file() made it anew from the metadata */
-        struct rt_string_row row = {id, (uint32_t)strlen(text),
-                                    table_rows(&p->file.tables[SCHEMA_STRINGS])};
-        int rc = table_append(&p->file.tables[SCHEMA_STRINGS], text, row.length);
-        if (rc == 0)
-            rc = table_append(&p->file.tables[SCHEMA_STRING_INDEX], &row, 1);
-        if (rc != 0)
-            return rc;
-        if (p->has_stream && id < p->drain.string_capacity && !p->drain.string_done[id]) {
-            p->drain.string_done[id] = 1;
-            p->drain.strings_written++;
-        }
-    }
-    p->drain.string_bytes = table_rows(&p->file.tables[SCHEMA_STRINGS]);
-    return 0;
-}
-
-static int copy_paths(struct patient *p, const struct rt_rank_tables *t)
-{
-    for (size_t i = 0; i < t->path_count && p->has_stream; i++)
-        drain_has_path(&p->drain, t->paths[i].path);
-    return t->path_count > 0 ? table_append(&p->file.tables[SCHEMA_PATHS], t->paths, t->path_count)
-                             : 0;
-}
-
 static int copy_windows(struct patient *p, const struct rt_rank_tables *t)
 {
     for (size_t i = 0; i < p->rows.windows; i++) {
@@ -122,21 +92,13 @@ static int copy_tables(struct patient *p)
 {
     const struct rt_rank_tables *t = rt_rank_tables(p->old);
     struct table *to = p->file.tables;
-    int rc = copy_strings(p);
-    if (rc == 0)
-        rc = copy_paths(p, t);
+    int rc = old_tables_copy(&p->file, p->old, p->has_stream ? &p->drain : NULL);
     if (rc == 0 && p->rows.fired > 0)
         rc = table_append(&to[SCHEMA_FIRED], t->fired, p->rows.fired);
     for (uint64_t i = 0; i < p->rows.fired && rc == 0; i++)
         rc = drain_note_close(&p->drain, &t->fired[i]);
     if (rc == 0)
         rc = copy_windows(p, t);
-    if (rc == 0 && t->comm_count > 0)
-        rc = table_append(&to[SCHEMA_COMMS], t->comms, t->comm_count);
-    if (rc == 0 && t->calibration_count > 0)
-        rc = table_append(&to[SCHEMA_CALIBRATION], t->calibration, t->calibration_count);
-    if (rc == 0 && t->map_count > 0)
-        rc = table_append(&to[SCHEMA_MAPS], t->maps, t->map_count);
     if (rc == 0)
         rc = old_values_images(&p->drain, t);
     if (rc == 0 && !p->has_stream)
