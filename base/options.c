@@ -248,6 +248,11 @@ int option_check(const struct option_row *row, const char *value, uint64_t *numb
     return rc;
 }
 
+bool option_is_profile(const struct options *o)
+{
+    return strcmp(o->text[OPT_mode], "profile") == 0;
+}
+
 /* Variables of regtrace that are no options: its processes set them for each other, or tests do. */
 static bool is_internal(const char *name, size_t n)
 {

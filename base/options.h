@@ -86,6 +86,9 @@ RT_MUST_CHECK int option_check(const struct option_row *row, const char *value, 
  * handlers. */
 RT_MUST_CHECK int option_matches(const char *pattern, const char *name);
 
+/* Does REGTRACE_MODE ask for a profile? */
+bool option_is_profile(const struct options *o);
+
 /* Finds the row of an option, or returns NULL if there is none. The caller strips the dashes; - and
  * _ are equal. */
 const struct option_row *option_find(const char *name);

@@ -18,11 +18,12 @@ static uint32_t path_of_stack(uintptr_t at)
                : 0;
 }
 
-/* Returns the place of the return address that is the call site of the call at `depth`: outside the
- * library. Outer calls may have been left, with all their stacks. 0: unknown. */
-static uintptr_t site_of(const struct recorder_thread *t, uint32_t depth)
+/* Returns the place of the return address that is the call site of a call at `depth`, which is
+ * outside the library; the call's own return address lies at `at`. Outer calls may have been left,
+ * with all their stacks. 0: unknown. */
+static uintptr_t site_of(const struct recorder_thread *t, uint32_t depth, uintptr_t at)
 {
-    uintptr_t at = mpi_return_at(t, depth), caller;
+    uintptr_t caller;
     while (depth > 0) {
         if (sys_read_self(at, &caller, sizeof caller) != (long)sizeof caller)
             return 0;
@@ -35,7 +36,13 @@ static uintptr_t site_of(const struct recorder_thread *t, uint32_t depth)
 
 uint32_t mpi_path_further(const struct recorder_thread *t, uint32_t depth)
 {
-    uintptr_t at = site_of(t, depth), caller;
+    return mpi_path_further_at(t, depth, mpi_return_at(t, depth));
+}
+
+uint32_t mpi_path_further_at(const struct recorder_thread *t, uint32_t depth, uintptr_t at)
+{
+    uintptr_t caller;
+    at = site_of(t, depth, at);
     if (at == 0 || mpi_path_depth != 1)
         return at != 0 ? path_of_stack(at) : 0;
     bool readable = sys_read_self(at, &caller, sizeof caller) == (long)sizeof caller;
@@ -46,7 +53,7 @@ uint32_t mpi_path_further(const struct recorder_thread *t, uint32_t depth)
  * no code of our own calls MPI. */
 uint32_t mpi_path_of_cut(const struct recorder_thread *t, uint32_t depth)
 {
-    uintptr_t at = site_of(t, depth), caller;
+    uintptr_t at = site_of(t, depth, mpi_return_at(t, depth)), caller;
     if (at == 0 || sys_read_self(at, &caller, sizeof caller) != (long)sizeof caller ||
         mpi_is_library(caller))
         return 0;

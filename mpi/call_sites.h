@@ -22,6 +22,9 @@ static inline uintptr_t mpi_return_at(const struct recorder_thread *t, uint32_t 
     return t->open_calls[depth] >> RECORDER_OPEN_RETURN_AT;
 }
 
+/* Returns the call path of a call at `depth` whose return address lies at `at`, if it is not just
+ * the call site of an outermost call. */
+uint32_t mpi_path_further_at(const struct recorder_thread *t, uint32_t depth, uintptr_t at);
 /* Returns the call path of an open call of the calling thread that has not returned yet. A call by
  * the MPI library itself has that of the call around it. */
 uint32_t mpi_path_further(const struct recorder_thread *t, uint32_t depth);

@@ -148,6 +148,32 @@ class Body:
             self.after.append("    comm_id = (uint32_t)EV_MPI_ENTER_comm(0, facts_later);")
         self.after += ["    if (facts_later == facts)", "        facts_later = 0;", "}"]
 
+    def profile_facts(self):
+        """C code that computes the bytes and the communicator of a call for the profile, as `facts`.
+
+        It runs after the call, whose success proves its handles valid; of a communicator or window
+        that the call frees, before it. Returns (code before the call, code after it).
+        """
+        roles = self.f.roles
+        if not {"comm", "win", "bytes"} & roles.keys():
+            return [], ["const uint64_t facts = 0;"]
+        lines, comm_id = [], "0"
+        if "comm" in roles:
+            comm_id = "mpi_comm_of_call(t, comm, proved)"
+            lines.append(f"const uint64_t comm = {self.handle(roles['comm'])};")
+        if "win" in roles:
+            comm_id = f"mpi_win_comm_id(t, {self.handle(roles['win'])})"
+        if roles.get("peer") == "root" and "bytes" in roles:
+            lines.append(f"const uint32_t peer = mpi_peer({self.number('root')});")
+        lines.append(f"const uint32_t comm_id = {comm_id};")
+        frees = "frees" in roles or self.f.name == "Win_free"
+        proved = ["const uint32_t proved = " + ("0;" if frees else "result == 0;")] if "comm" in roles or "bytes" in roles else []
+        if "bytes" in roles:
+            lines += ["t->proved += proved;", f"const uint64_t facts = mpi_bytes_comm({self.bytes()}, comm_id);", "t->proved -= proved;"]
+        else:
+            lines.append("const uint64_t facts = mpi_bytes_comm(0, comm_id);")
+        return (proved + lines, []) if frees else ([], proved + lines)
+
     def later_name(self):
         if "bytes" not in self.f.roles:
             return "mpi_comm_later"

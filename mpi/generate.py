@@ -6,6 +6,7 @@ usage: generate.py functions.list KIND OUTPUT
 KIND: header | prototypes | names | wrappers=K/N | fortran=K/N | exports | doc | python
 """
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True  # the source folder stays as it is
@@ -43,7 +44,22 @@ def c_wrapper(f):
     rest = body.arguments(n, False)
     everything = rest + (", " if n else "")
     out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n    return record_{f.name}({everything}false);\n}}\n\n"
+    out += f"static MPI_RECORDED int recorded_counted_{f.name}({parameters(n)})\n{{\n    return record_{f.name}({everything}true);\n}}\n\n"
     out += followed(f, body)
+    facts_before, facts_after = body.profile_facts()
+    real = f"MPI_REAL(t->counted != 0, real({rest}))"
+    if body.matters:
+        real = f"RT_UNLIKELY({body.matters}) ? followed_{f.name}(real, {follower_words(f, body)}{rest}) : {real}"
+    out += f"static MPI_RECORDED int profiled_{f.name}({parameters(n)})\n{{\n"
+    out += indent(["struct recorder_thread *t = &recorder_self;", "const uint32_t depth = t->open_depth - 1;"] + facts_before +
+                  ["const struct mpi_profiled call = mpi_profile_begin(mpi_return_at(t, depth));", "uint64_t end;", "int result;",
+                   "if (t->recording != 0) {",
+                   f"    result = t->counted != 0 ? recorded_counted_{f.name}({rest}) : recorded_{f.name}({rest});",
+                   "    end = clock_ticks();", "} else {",
+                   f"    real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
+    out += indent(before_free + [f"result = {real};", "end = clock_ticks();"] + outside(after_free), " " * 8)
+    out += indent([f"    mpi_close(t, depth, {number});", "}"] + facts_after +
+                  [f"mpi_profile_add(t, call, depth, {number}, facts, end);", "return result;"]) + "}\n\n"
     real_of = f"real_{f.name} *real = (real_{f.name} *)mpi_real"
     find = f'{real_of}_function(0, {number}, "{f.c_name}");'
 
@@ -52,7 +68,8 @@ def c_wrapper(f):
             real = f"RT_UNLIKELY({body.matters}) ? followed_{f.name}(real, {follower_words(f, body)}{rest}) : {real}"
         return indent([f"const uint32_t depth = {depth};",
                        f"if (mpi_open_at(t, depth, {number}, {return_at}))",
-                       f"    return {recorded};"] +
+                       f"    return RT_UNLIKELY(t->profile != NULL) ? profiled_{f.name}({rest})",
+                       f"                                          : {recorded};"] +
                       before_free + [f"int result = {real};"] + outside(after_free) +
                       [f"mpi_close(t, depth, {number});", "return result;"]) + "}\n\n"
 
@@ -66,7 +83,7 @@ def c_wrapper(f):
                    f"if (mpi_passes_nested(t, {number}, from))",
                    f"    return MPI_REAL(counted, real({rest}));"])
     out += call("t->open_depth", "from.return_at", f"MPI_REAL(counted, real({rest}))",
-                f"counted ? record_{f.name}({everything}true) : recorded_{f.name}({rest})")
+                f"(counted ? recorded_counted_{f.name}({rest}) : recorded_{f.name}({rest}))")
     out += f"RT_COLD static int nested_{f.name}({origin}{parameters(n) if n else ''})\n{{\n"
     out += f"    return other_{f.name}(from, {everything}false);\n}}\n\n"
     out += f"RT_COLD RECORDER_ENTRY static int counted_{f.name}({origin}{parameters(n) if n else ''})\n{{\n"
@@ -111,6 +128,23 @@ def followed(f, body):
     return out + "}\n\n"
 
 
+def fortran_profile(f, body, n, ierror, descriptor):
+    """C code that finds the facts of a call which frees a communicator, and the C function that adds
+    a call to the profile."""
+    before, after = ([], ["const uint64_t facts = 0;"]) if f.roles.get("fortran") else body.profile_facts()
+    freed = ["uint64_t freed = 0;", "if (RT_UNLIKELY(profiled.begin != 0)) {"]
+    freed += ["    " + line for line in before] + ["    freed = facts;", "}"]
+    words = "uint64_t freed, " if before else ""
+    out = f"static MPI_RECORDED void profile_{f.name}(struct recorder_thread *t, struct mpi_profiled call, uint32_t depth, {words}{descriptor}{parameters(n)})\n{{\n"
+    lines = ["const uint64_t end = clock_ticks();"]
+    if any("result" in line for line in after):
+        lines.append(f"const int result = mpi_fortran_result(a{ierror});")
+    lines += after + [f"mpi_profile_add(t, call, depth, MPI_NUMBER_{f.name}, {'freed' if before else 'facts'}, end);"]
+    known = [f"a{i}" for i in range(n)] + (["descriptor"] if descriptor else [])
+    unused = [w for w in known if not re.search(rf"\b{w}\b", "\n".join(lines))]
+    return (freed if before else []), out + indent([f"(void){w};" for w in unused] + lines) + "}\n\n"
+
+
 def fortran_wrapper(f):
     n = f.fortran_arguments()
     ierror = n - 1 - sum(k.startswith("string") for _, k in f.arguments)
@@ -126,6 +160,8 @@ def fortran_wrapper(f):
     everything = body.arguments(n, False)
     out = f"typedef void real_{f.name}({types(n)});\n\n" + (body.later_function() if body.lacks else "")
     descriptor = "bool descriptor, " if "in_place" in f.roles else ""
+    freed, profile = fortran_profile(f, body, n, ierror, descriptor)
+    out += profile
     out += f"RECORDER_ENTRY static void call_{f.name}(real_{f.name} *real, struct mpi_origin from, {descriptor}{parameters(n)})\n{{\n"
     out += indent(["struct recorder_thread *t = &recorder_self;",
                    "const unsigned own = MPI_OWN_BEGIN(t);",
@@ -135,7 +171,9 @@ def fortran_wrapper(f):
                    "    return;",
                    "}",
                    "uint32_t depth = t->open_depth;",
-                   f"if (!mpi_open_at(t, depth, {entry}, from.return_at)) {{"])
+                   f"const bool open = mpi_open_at(t, depth, {entry}, from.return_at);"])
+    out += indent(["const struct mpi_profiled profiled = mpi_profile_begin_if(open, t, from.return_at);"] + freed +
+                  ["if (!open || t->recording == 0) {"])
     out += indent(before_free, " " * 8)
     if body.matters:
         out += indent([f"if (RT_UNLIKELY({body.matters})) {{"] +
@@ -147,14 +185,18 @@ def fortran_wrapper(f):
         out += indent([f"MPI_REAL_VOID(t->counted != 0, real({everything}));"], " " * 8)
     if after_free:
         out += indent([f"int result = mpi_fortran_result(a{ierror});"] + outside(after_free), " " * 8)
-    out += indent([f"    mpi_close(t, depth, {entry});", "    MPI_OWN_END(own);", "    return;", "}"])
-    out += indent(window_of(after_free) + body.before + before_free + body.completing + body.tell)
-    out += indent([f"mpi_enter(t, {entry}, {body.enter});"] + body.begun + ["mpi_count_begin(t);",
-                   f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));"])
+    out += indent([f"    mpi_close(t, depth, {entry});", "} else {"])
+    recorded = window_of(after_free) + body.before + before_free + body.completing + body.tell
+    recorded += [f"mpi_enter(t, {entry}, {body.enter});"] + body.begun
+    recorded += ["mpi_count_begin(t);", f"MPI_REAL_VOID(t->counted != 0, real({body.arguments(n)}));"]
     if after_free or body.after or "result" in body.leave:
-        out += indent([f"int result = mpi_fortran_result(a{ierror});"])
-    out += indent(after_free + body.after)
-    out += indent(["mpi_count_end(t, depth);", f"mpi_close_recorded(t, depth, {entry}, {body.leave});", "MPI_OWN_END(own);"])
+        recorded += [f"int result = mpi_fortran_result(a{ierror});"]
+    recorded += after_free + body.after
+    recorded += ["mpi_count_end(t, depth);", f"mpi_close_recorded(t, depth, {entry}, {body.leave});"]
+    out += indent(recorded, " " * 8)
+    out += indent(["}", "if (RT_UNLIKELY(profiled.begin != 0))",
+                   f"    profile_{f.name}(t, profiled, depth, {'freed, ' if freed else ''}{'descriptor, ' if descriptor else ''}{everything});",
+                   "MPI_OWN_END(own);"])
     out += "}\n\n"
     for row, name, aliases in f.fortran_names():
         out += f"MPI_ENTRY void {name}({parameters(n)})\n{{\n" + jump_if_asleep(f, row, everything)

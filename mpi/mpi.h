@@ -72,6 +72,13 @@ extern uint32_t mpi_recorded RT_HIDDEN;
  * site. Default 0. Set before main. */
 extern uint32_t mpi_path_depth RT_HIDDEN;
 
+/* The profile (mpi/profile.h). mpi_profile_forget(): what threads have found is not valid any more,
+ * since the stream has changed, or images have been unloaded. mpi_profile_measure(): from its begin
+ * to its end, calls belong to no profile, but take the same instructions. */
+extern const size_t mpi_profile_bytes RT_HIDDEN; /* at t->profile, zeroed */
+void mpi_profile_forget(void);
+void mpi_profile_measure(bool begins);
+
 /* 1: nothing can be recorded, counted or closed, so calls go straight to the library. Exceptions
  * are calls that make or end communicators, end requests or make persistent ones. Calls that go
  * straight to the library are not noted as open: a window that opens inside such a call has no

@@ -42,6 +42,7 @@ static uint64_t calls_for(void (*entry)(void), uint64_t (*read)(const void *), c
 void mpi_measure_own(uint64_t (*read)(const void *context), const void *context)
 {
     static uint32_t found[MPI_OWN_UNKNOWN + 1];
+    mpi_profile_measure(true);
     uint64_t bare = calls_for((void (*)(void))nothing, read, context);
     size_t count = ((uintptr_t)__stop_regtrace_measured - (uintptr_t)__start_regtrace_measured) /
                    sizeof(struct mpi_measured);
@@ -54,5 +55,6 @@ void mpi_measure_own(uint64_t (*read)(const void *context), const void *context)
         __atomic_store_n(real, keep, __ATOMIC_RELAXED);
         found[m->function] = n > bare && n - bare < 10000 ? (uint32_t)(n - bare) : 0;
     }
+    mpi_profile_measure(false);
     memcpy(mpi_own_cost, found, sizeof found);
 }

@@ -12,6 +12,7 @@
 #include "mpi/functions.h" /* generated: MPI_NUMBER_*, MPI_FUNCTIONS */
 #include "mpi/mpi.h"
 #include "mpi/numbers.h"
+#include "mpi/profile.h"
 #include "mpi/requests.h"
 
 #define MPI_EXPORT __attribute__((visibility("default")))
@@ -119,7 +120,8 @@ bool mpi_is_library(uintptr_t address);
     (MPI_IS_NESTED(t) && mpi_passes_nested(t, function, from))
 #define MPI_PASSES(t, function) MPI_PASSES_FROM(t, function, MPI_ORIGIN())
 
-/* Notes the call as open at `depth`, which is t->open_depth. Returns whether to record its enter. A
+/* Notes the call as open at `depth`, which is t->open_depth. Returns true if the call is to be
+ * recorded (t->recording) or to be in the profile (t->profile). A
  * handler that opens a window from here on writes the cut enter itself; if it did so before, the
  * second look at t->recording sees the window. */
 __attribute__((always_inline)) static inline bool
@@ -130,7 +132,7 @@ mpi_open_at(struct recorder_thread *t, uint32_t depth, unsigned entry, uintptr_t
     __asm__ volatile("" ::: "memory");
     t->open_depth = depth + 1;
     __asm__ volatile("" ::: "memory");
-    return RT_UNLIKELY(t->recording != 0) && mpi_recorded != 0;
+    return RT_UNLIKELY(((uintptr_t)t->profile | t->recording) != 0) && mpi_recorded != 0;
 }
 
 /* Writes the enter event, unless a window that opened or closed meanwhile made it needless. Callers
@@ -245,6 +247,7 @@ static inline uint64_t mpi_peer_tag(uint32_t peer, uint32_t tag)
 struct mpi_plain {
     uint32_t depth;
     bool recorded;
+    struct mpi_profiled profiled;
 };
 #define mpi_open_plain(t, entry) mpi_open_plain_at(t, entry, MPI_RETURN_AT())
 __attribute__((always_inline)) static inline struct mpi_plain
@@ -252,6 +255,8 @@ mpi_open_plain_at(struct recorder_thread *t, unsigned entry, uintptr_t return_at
 {
     struct mpi_plain call = {.depth = t->open_depth};
     call.recorded = mpi_open_at(t, call.depth, entry, return_at);
+    call.profiled = mpi_profile_begin_if(call.recorded, t, return_at);
+    call.recorded = call.recorded && t->recording != 0;
     if (call.recorded) {
         mpi_enter(t, entry, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY), 0);
         mpi_count_begin(t);
@@ -267,6 +272,8 @@ mpi_close_plain(struct recorder_thread *t, unsigned entry, struct mpi_plain call
     } else {
         mpi_close(t, call.depth, entry);
     }
+    if (RT_UNLIKELY(call.profiled.begin != 0))
+        mpi_profile_add(t, call.profiled, call.depth, entry, 0, clock_ticks());
 }
 
 /* Events hold 48 bits of bytes; a larger number is recorded as the largest. */
@@ -323,6 +330,12 @@ bool mpi_type_ends(uint64_t type);
 uint32_t mpi_comm_id(struct recorder_thread *t, uint64_t comm);
 /* The same after a call with the communicator has succeeded, which proves it valid. */
 uint32_t mpi_comm_proved(struct recorder_thread *t, uint64_t comm);
+/* The same for a call that has returned; proved: it has succeeded. */
+static inline uint32_t mpi_comm_of_call(struct recorder_thread *t, uint64_t comm, uint32_t proved)
+{
+    uint32_t id = mpi_comm_id(t, comm);
+    return RT_LIKELY(id != 0 || proved == 0) ? id : mpi_comm_proved(t, comm);
+}
 /* Returns how many ranks a call on `comm` exchanges with, and the own rank; 0 if unknown. */
 uint32_t mpi_known_size(uint64_t comm);
 uint32_t mpi_known_rank(uint64_t comm);

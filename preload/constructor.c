@@ -4,6 +4,7 @@
  * record. */
 #include "preload/affinity.h"
 #include "preload/count/counting.h"
+#include "preload/count/profile.h"
 #include "preload/count/sampling.h"
 #include "preload/images/image_records.h"
 #include "preload/libc/interpose.h"
@@ -245,7 +246,7 @@ bool process_is_idle(void)
 {
     return ctl_config_chain_count(process.config) == 0 &&
            !ctl_config_default_start(process.config) && process.options.number[OPT_count] == 0 &&
-           !sampling_in_gaps();
+           !sampling_in_gaps() && !profile_is_on();
 }
 
 bool process_is_idle_now(void)

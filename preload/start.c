@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starts a recording when there is something to record: makes the folder and the stream, and starts
  * the writer. */
+#include "preload/count/profile.h"
 #include "preload/libc/interpose.h"
 #include "preload/life.h"
 #include "preload/process.h"
@@ -51,6 +52,22 @@ static bool wait_for_start(void)
     return state == START_DONE;
 }
 
+/* What the stream needs besides its pool, divided by `share`. */
+static struct stream_geometry geometry(uint32_t share)
+{
+    struct stream_geometry g = {.meta_bytes = metadata_room(), .unnamed = true};
+    if (process.options.number[OPT_callpath] > 1)
+        g.path_capacity = 65536 / share;
+    if (profile_is_on())
+        g.profile_capacity = profile_entries() / share;
+    if (share > 1) {
+        g.thread_capacity = 256;
+        g.string_capacity = 1024;
+        g.string_bytes = 64u << 10;
+    }
+    return g;
+}
+
 static int make_stream(struct rt_error *e)
 {
     int rc;
@@ -81,17 +98,8 @@ static int make_stream(struct rt_error *e)
         pool = LEAST;
     }
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        struct stream_geometry g = {
-            .pool_bytes = pool / shares[i], .meta_bytes = metadata_room(), .unnamed = true};
-        if (process.options.number[OPT_callpath] > 1)
-            g.path_capacity = 65536 / shares[i];
-        if (g.pool_bytes < LEAST)
-            g.pool_bytes = LEAST;
-        if (i > 0) {
-            g.thread_capacity = 256;
-            g.string_capacity = 1024;
-            g.string_bytes = 64u << 10;
-        }
+        struct stream_geometry g = geometry(shares[i]);
+        g.pool_bytes = pool / shares[i] > LEAST ? pool / shares[i] : LEAST;
         struct stream s;
         rc = stream_create(&s, process.stream_path, &g, e);
         if (rc == 0) {

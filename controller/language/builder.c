@@ -300,8 +300,8 @@ int ctl_builder_add_options(struct ctl_builder *builder, const struct options *o
                      "sampled: give -sample EVENT:PERIOD too (REGTRACE_SAMPLE), for "
                      "example cpu:10ms",
                      option_table[OPT_sample_depth].variable);
-    ctl_builder_set_default_start(builder,
-                                  o->number[OPT_default_start] != 0 && o->number[OPT_count] == 0);
+    ctl_builder_set_default_start(builder, o->number[OPT_default_start] != 0 &&
+                                               o->number[OPT_count] == 0 && !option_is_profile(o));
     if (o->text[OPT_control][0] != '\0')
         rc = ctl_builder_add_list(builder, o->text[OPT_control], "-control, REGTRACE_CONTROL", err);
     if (rc == 0 && o->text[OPT_control_file][0] != '\0')

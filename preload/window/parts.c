@@ -5,6 +5,7 @@
 #include "preload/affinity.h"
 #include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
+#include "preload/count/profile.h"
 #include "preload/count/sampling.h"
 #include "preload/count/totals.h"
 #include "preload/images/image_records.h"
@@ -27,7 +28,7 @@ static bool wants_memory(void)
  * - counting, totals: a thread's total is read before its counter is closed. Counters of events
  *   share the processor with the counter of instructions, so they are chosen after it. Counting
  *   claims each trap of a process whose threads may be stepped, also at places that are patched.
- * - timers, marks: no other part depends on them.
+ * - timers, profile, marks: no other part depends on them.
  * - affinity, images, cuts: these records describe the start of the window; readers of a window's
  *   other records need them first.
  * - sampling, values, counters: measure the program, so they start late and stop early. Values
@@ -51,6 +52,13 @@ static const struct part parts[] = {
      .thread_made = timers_thread_made,
      .thread_ends = timers_thread_ends,
      .thread_forked = timers_forget},
+    {.name = "profile",
+     .prepare = profile_prepare,
+     .images_gone = profile_forget,
+     .thread_room = profile_room,
+     .thread_made = profile_thread_made,
+     .thread_ends = profile_thread_ends,
+     .process_forked = profile_forget},
     {.name = "marks", .process_forked = marks_forked},
     {.name = "affinity", .window_opened = affinity_tell, .thread_forked = affinity_forked},
     {.name = "images", .window_opened = images_window_opened, .process_forked = images_forked},

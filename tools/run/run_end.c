@@ -104,6 +104,8 @@ static const char *nothing_reason(const struct options *o, unsigned chains)
         return "";
     if (chains > 0)
         return "no window opened, since nothing that the chains wait for came; or ";
+    if (option_is_profile(o))
+        return "the program made no MPI call, and -mode profile records nothing else; or ";
     if (o->number[OPT_default_start] == 0)
         return "without a chain, -controller-default-start 0 opens no window unless the program "
                "calls regtrace_start(): give -control CHAIN, or leave it out; or ";

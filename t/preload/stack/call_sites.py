@@ -82,4 +82,5 @@ def main(run, log):
     print(compared, "calls compared")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
