@@ -22,6 +22,7 @@ enum check_rule {
     CHECK_FIRED,
     CHECK_FOOTERS,
     CHECK_PIECES,
+    CHECK_PROFILE,
     CHECK_INDEX,
     CHECK_RULES
 };
@@ -46,6 +47,9 @@ void check_violation(struct check *c, enum check_rule rule, const char *fmt, ...
 
 /* Checks the tables of one rank: check_tables.c. */
 void check_tables(struct check *c, const struct rt_rank *rank);
+
+/* Checks the profile of MPI calls of one rank, if it has ended by itself: check_profile.c. */
+void check_profile(struct check *c, const struct rt_rank *rank);
 
 /* Checks all events of one rank: check_events.c. Returns 0, or -errno with the text if they could
  * not be read. */

@@ -15,7 +15,7 @@ const char *check_rule_name(enum check_rule rule)
         [CHECK_WINDOWS] = "windows",   [CHECK_CLOCKS] = "clocks",   [CHECK_COUNTS] = "counts",
         [CHECK_LOSSES] = "losses",     [CHECK_BALANCE] = "balance", [CHECK_STRINGS] = "strings",
         [CHECK_CODES] = "codes",       [CHECK_FIRED] = "fired",     [CHECK_FOOTERS] = "footers",
-        [CHECK_PIECES] = "pieces",     [CHECK_INDEX] = "index",
+        [CHECK_PIECES] = "pieces",     [CHECK_PROFILE] = "profile", [CHECK_INDEX] = "index",
     };
     return names[rule];
 }
@@ -55,6 +55,8 @@ static void check_file(struct check *c, const struct rt_run *run, size_t i, bool
         check_violation(c, CHECK_CLOSED,
                         "it is still being written; -live checks it as far as it is");
     check_tables(c, rank);
+    if (!c->windows.given)
+        check_profile(c, rank);
     if (check_events(c, rank, &e) != 0)
         check_violation(c, CHECK_READABLE, "%s", e.text);
     for (int r = 0; r < CHECK_RULES; r++)
@@ -156,24 +158,26 @@ const struct command command_check = {
     .name = "check",
     .summary = "hold a run against its invariants",
     .synopsis = "[--live] [--window N[-M]] [--wait SECONDS] DIR",
-    .description = "DIR is the folder of a run, its regtrace.h5, or one rank file. Each violation "
-                   "is a line \"file: rule: what\". The "
-                   "rules:\n\n"
-                   "readable: every file opens and every event can be read. closed: no file was "
-                   "left by its writer. ordinals: "
-                   "windows are numbered from 0 without a gap, but for one of each thread that "
-                   "ended with its process. windows: each has a stop or a "
-                   "truncation mark, starts before it stops, does not "
-                   "overlap another of its thread, and its rows in /events are its own. clocks: "
-                   "they never go back in a thread. "
-                   "counts: events, windows and fired alarms are as many as the tables and the "
-                   "thread rows say. losses: "
-                   "what threads dropped is accounted for. balance: MPI calls are entered and left "
-                   "in pairs, in each "
-                   "window. strings and codes: all can be resolved. fired: alarms are known, rows "
-                   "in order. footers: one row per "
-                   "thread. pieces: /pieces tells the threads of events as the events do. index: "
-                   "regtrace.h5 counts what the rank files hold.",
+    .description =
+        "DIR is the folder of a run, its regtrace.h5, or one rank file. Each violation "
+        "is a line \"file: rule: what\". The "
+        "rules:\n\n"
+        "readable: every file opens and every event can be read. closed: no file was "
+        "left by its writer. ordinals: "
+        "windows are numbered from 0 without a gap, but for one of each thread that "
+        "ended with its process. windows: each has a stop or a "
+        "truncation mark, starts before it stops, does not "
+        "overlap another of its thread, and its rows in /events are its own. clocks: "
+        "they never go back in a thread. "
+        "counts: events, windows and fired alarms are as many as the tables and the "
+        "thread rows say. losses: "
+        "what threads dropped is accounted for. balance: MPI calls are entered and left "
+        "in pairs, in each "
+        "window. strings and codes: all can be resolved. fired: alarms are known, rows "
+        "in order. footers: one row per "
+        "thread. pieces: /pieces tells the threads of events as the events do. profile: its "
+        "times are possible, and as many as its calls. index: "
+        "regtrace.h5 counts what the rank files hold.",
     .options = check_options,
     .examples = "regtrace check trace\nregtrace check --window 3-5 trace",
     .exits = "0 no violation, 1 violations or a file that cannot be read, 2 wrong usage.",

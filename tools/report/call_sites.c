@@ -34,8 +34,8 @@ int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t pa
     return p != NULL ? call_sites_place(a, rank, p, item) : 0;
 }
 
-int call_sites_add_call(struct call_sites *s, int32_t rank, uint32_t function, uint32_t item,
-                        double ns, uint64_t bytes)
+int call_sites_add_calls(struct call_sites *s, int32_t rank, uint32_t function, uint32_t item,
+                         uint64_t calls, double ns, uint64_t bytes)
 {
     uint32_t count = s->keys.count, n = key_table_add(&s->keys, function, item);
     void *rows = array_grown(s->rows, count, &s->room, sizeof *s->rows);
@@ -50,11 +50,11 @@ int call_sites_add_call(struct call_sites *s, int32_t rank, uint32_t function, u
         c->rank_ns = 0;
     }
     s->known |= item != KEY_NONE;
-    c->calls++;
+    c->calls += calls;
     c->bytes += bytes;
     c->time_ns += ns;
     c->rank_ns += ns;
-    if (c->calls == 1 || c->rank_ns > c->most_ns) {
+    if (c->calls == calls || c->rank_ns > c->most_ns) {
         c->most_ns = c->rank_ns;
         c->most_rank = rank;
     }

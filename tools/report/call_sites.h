@@ -35,9 +35,10 @@ RT_MUST_CHECK int call_sites_place(struct addresses *a, const struct rt_rank *ra
  * -ENOMEM. */
 RT_MUST_CHECK int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t path,
                                   uint32_t *item);
-/* Adds a call of a rank. Ranks come one after the other. Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int call_sites_add_call(struct call_sites *s, int32_t rank, uint32_t function,
-                                      uint32_t item, double ns, uint64_t bytes);
+/* Adds calls of a rank, with their times and bytes. Ranks come one after the other. Returns 0 or
+ * -ENOMEM. */
+RT_MUST_CHECK int call_sites_add_calls(struct call_sites *s, int32_t rank, uint32_t function,
+                                       uint32_t item, uint64_t calls, double ns, uint64_t bytes);
 /* Adds a wait in a call that has been added. */
 void call_sites_add_wait(struct call_sites *s, uint32_t function, uint32_t item, double ns);
 void call_sites_free(struct call_sites *s);

@@ -49,14 +49,14 @@ int call_tree_path(struct call_tree *t, struct addresses *a, const struct rt_ran
     return rc;
 }
 
-int call_tree_add_call(struct call_tree *t, uint32_t node, uint32_t function, double ns,
-                       uint64_t bytes)
+int call_tree_add_calls(struct call_tree *t, uint32_t node, uint32_t function, uint64_t calls,
+                        double ns, uint64_t bytes)
 {
     uint32_t leaf;
     int rc = node_of(t, node, function, true, &leaf);
     if (rc != 0)
         return rc;
-    t->nodes[leaf].calls++;
+    t->nodes[leaf].calls += calls;
     t->nodes[leaf].bytes += bytes;
     t->nodes[leaf].time_ns += ns;
     return 0;

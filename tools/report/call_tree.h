@@ -28,9 +28,9 @@ struct call_tree {
  * -ENOMEM. */
 RT_MUST_CHECK int call_tree_path(struct call_tree *t, struct addresses *a,
                                  const struct rt_rank *rank, uint32_t path, uint32_t *node);
-/* Adds a call of an MPI function from this node. Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int call_tree_add_call(struct call_tree *t, uint32_t node, uint32_t function,
-                                     double ns, uint64_t bytes);
+/* Adds calls of an MPI function from this node. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int call_tree_add_calls(struct call_tree *t, uint32_t node, uint32_t function,
+                                      uint64_t calls, double ns, uint64_t bytes);
 /* Adds a wait in a call that has been added. */
 void call_tree_add_wait(struct call_tree *t, uint32_t node, uint32_t function, double ns);
 void call_tree_free(struct call_tree *t);

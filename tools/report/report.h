@@ -9,6 +9,7 @@
 #include "tools/json.h"
 #include "tools/report/call_sites.h"
 #include "tools/report/call_tree.h"
+#include "tools/report/report_profile.h"
 #include "tools/tools.h"
 #include "writer/writer.h"
 
@@ -112,6 +113,8 @@ struct report_rank {
     bool counts_events;   /* REGTRACE_EVENTS was given */
     bool is_counting_run; /* REGTRACE_COUNT */
     bool default_start;   /* REGTRACE_DEFAULT_START */
+    bool is_profiled;     /* REGTRACE_MODE=profile */
+    bool has_profile;     /* calls and their times are those of the profile, of the whole run */
     bool is_part;         /* a file of `regtrace split`, with one window */
     /* by item of report.addresses, program_room of them */
     struct report_function *program_functions;
@@ -143,6 +146,7 @@ struct report {
     struct addresses addresses; /* of the program's functions and of call sites */
     struct call_sites call_sites;
     struct call_tree call_tree;
+    struct report_profile profile;
     struct report_text_item *never_fired;
     size_t never_fired_count;
     char **log;

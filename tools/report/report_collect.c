@@ -291,6 +291,7 @@ void report_free(struct report *r)
     addresses_free(&r->addresses);
     call_sites_free(&r->call_sites);
     call_tree_free(&r->call_tree);
+    report_profile_free(&r->profile);
     report_free_waits(r);
     free_texts(r->chains, r->chain_count);
     free_texts(r->log, r->log_count);

@@ -311,6 +311,7 @@ void report_print_json(FILE *out, struct report *r, const struct report_estimate
     write_estimate(&j, estimate);
     report_rates_json(&j, r->ranks, r->rank_count);
     write_mpi(&j, r);
+    report_profile_json(&j, r);
     call_sites_json(&j, r);
     report_functions_json(&j, r);
     write_notes(&j, r);

@@ -45,6 +45,7 @@ struct rank_pass {
     size_t stack_count;
     struct function_pass functions;
     struct path_place *places; /* by row of the file's /paths; NULL: none is known yet */
+    bool has_profile;          /* calls are taken from the profile instead */
     size_t next_window;        /* of out->windows, which are in the order of their openings */
 };
 
@@ -291,13 +292,13 @@ static int take_site(struct rank_pass *p, const struct call_stack *s, uint32_t p
     struct report *r = p->report;
     uint32_t function = s->calls[0].function;
     uint64_t bytes = s->calls[0].bytes != MOST_BYTES ? s->calls[0].bytes : 0;
-    if (!rank_list_has(r->rank_list, p->out->info.rank))
+    if (p->has_profile || !rank_list_has(r->rank_list, p->out->info.rank))
         return 0;
     int rc = place_of(p, path, &place);
     if (rc == 0)
-        rc =
-            call_sites_add_call(&r->call_sites, p->out->info.rank, function, place.item, ns, bytes);
-    return rc == 0 ? call_tree_add_call(&r->call_tree, place.node, function, ns, bytes) : rc;
+        rc = call_sites_add_calls(&r->call_sites, p->out->info.rank, function, place.item, 1, ns,
+                                  bytes);
+    return rc == 0 ? call_tree_add_calls(&r->call_tree, place.node, function, 1, ns, bytes) : rc;
 }
 
 static int take_leave(struct rank_pass *p, struct call_stack *s, const struct rt_event *ev,
@@ -446,16 +447,22 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     out->counts_events = events != NULL && events[0] != '\0';
     out->is_counting_run = option_is(rank, "option.count", '1');
     out->default_start = !option_is(rank, "option.default_start", '0');
-    struct rank_pass p = {.report = r, .out = out, .rank = rank};
+    const char *mode = rt_rank_metadata(rank, "option.mode");
+    out->is_profiled = mode != NULL && strcmp(mode, "profile") == 0;
+    struct rank_pass p = {
+        .report = r, .out = out, .rank = rank, .has_profile = report_has_profile(r, rank)};
     if (addresses_begin_rank(&r->addresses, rank) != 0) {
         rt_error_set(e, "no memory");
         return -ENOMEM;
     }
     int rc = pass_over_events(&p, progress, e);
+    if (rc == 0 && p.has_profile && (rc = report_profile_take(r, out, rank)) != 0)
+        rt_error_set(e, "no memory");
     for (size_t i = 0; i < out->thread_count; i++) {
         out->window_ns += out->threads[i].window_ns;
         if (out->threads[i].calls > 0)
-            out->mpi_window_ns += out->threads[i].window_ns;
+            out->mpi_window_ns +=
+                p.has_profile ? out->threads[i].life_ns : out->threads[i].window_ns;
     }
     return rc;
 }

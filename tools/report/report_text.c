@@ -62,6 +62,14 @@ static bool is_by_api(const struct report_window *w)
            w->row.reason == RT_WINDOW_API;
 }
 
+static bool is_profiled(const struct report *r)
+{
+    bool found = false;
+    for (size_t i = 0; i < r->rank_count; i++)
+        found |= r->ranks[i].error == NULL && r->ranks[i].is_profiled;
+    return found;
+}
+
 /* Returns what opens windows in a run that has no chains. */
 static const char *without_chains(const struct report *r)
 {
@@ -73,6 +81,8 @@ static const char *without_chains(const struct report *r)
         for (size_t w = 0; w < k->window_count; w++)
             api |= is_by_api(&k->windows[w]);
     }
+    if (is_profiled(r))
+        return "a profile of all MPI calls, without events";
     if (counting)
         return api ? "a counting run; windows are those of regtrace_start() in the program"
                    : "a counting run, which opens no window";
@@ -119,6 +129,9 @@ static void print_head(FILE *out, const struct report *r)
                   r->windows.given ? window_span_text(span, &r->windows) : "", lost,
                   unknown ? " and an unknown number more" : "",
                   r->windows.given ? " in the whole run" : "");
+    if (r->profile.functions != NULL)
+        (void)fprintf(out, "  profile of %" PRIu64 " MPI calls of the whole run\n",
+                      r->profile.calls + r->profile.lost);
     if (left_out > 0)
         (void)fprintf(out,
                       "  %" PRIu64 " more left out until regtrace recover: their writer was "
@@ -184,7 +197,8 @@ static void print_ranks(FILE *out, const struct report *r, bool all)
 {
     size_t shown = 0;
     all |= r->rank_count <= RANKS_SHOWN;
-    (void)fputs("\nBy rank (MPI share: of the windows of the threads that call MPI)\n", out);
+    (void)fprintf(out, "\nBy rank (MPI share: of the %s of the threads that call MPI)\n",
+                  r->profile.functions != NULL ? "lives" : "windows");
     (void)fprintf(out, "  %-16s %11s %8s %8s %11s %11s %7s %10s %11s %11s  %s\n", "rank", "events",
                   "lost", "windows", "in windows", "in MPI", "share", "calls", "bytes", "received",
                   "file");
@@ -399,6 +413,13 @@ static void print_problems(FILE *out, const struct report *r)
                     "memory",
                     &head);
     }
+    if (r->profile.lost > 0) {
+        problems_head(out, &head);
+        (void)fprintf(out,
+                      "  %" PRIu64 " calls are in no table: the profile has no room for so many "
+                      "threads and functions\n",
+                      r->profile.lost);
+    }
     print_never_fired(out, r, &head);
     for (size_t i = 0; i < r->log_count && i < LOG_SHOWN; i++)
         (void)fprintf(out, "%s  %s\n", i == 0 ? "\nregtrace.log\n" : "", r->log[i]);
@@ -415,6 +436,7 @@ void report_print_text(FILE *out, struct report *r, const struct report_estimate
         report_print_estimate(out, estimate);
     report_instructions_print(out, r, all);
     report_print_mpi(out, r, top);
+    report_profile_print(out, r, top);
     call_sites_print(out, r, top);
     report_uneven_print(out, r, all);
     report_waits_print(out, r);
