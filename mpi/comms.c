@@ -272,6 +272,7 @@ RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making 
         atomic_store(&o->made, 0);
         atomic_store(&o->identity, identity);
         give_ends(mask);
+        mpi_profile_forget();
     }
     MPI_OWN_END(own);
 }
@@ -431,6 +432,7 @@ void mpi_comm_freed(uint64_t comm, uint32_t made)
         atomic_store(&e->valid, false);
         atomic_store(&e->ended, true);
         atomic_store(&e->id, 0);
+        mpi_profile_forget();
     }
     give_ends(mask);
 }

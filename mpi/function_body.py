@@ -148,31 +148,35 @@ class Body:
             self.after.append("    comm_id = (uint32_t)EV_MPI_ENTER_comm(0, facts_later);")
         self.after += ["    if (facts_later == facts)", "        facts_later = 0;", "}"]
 
-    def profile_facts(self):
-        """C code that computes the bytes and the communicator of a call for the profile, as `facts`.
+    def profile(self):
+        """C code for the profile: (code before the call, code after it, kind and word of the communicator, bytes).
 
-        It runs after the call, whose success proves its handles valid; of a communicator or window
-        that the call frees, before it. Returns (code before the call, code after it).
+        Code runs after the call, whose success (`proved`) proves its handles valid; of a communicator or
+        window that the call frees, before it.
         """
         roles = self.f.roles
-        if not {"comm", "win", "bytes"} & roles.keys():
-            return [], ["const uint64_t facts = 0;"]
-        lines, comm_id = [], "0"
+        if roles.get("fortran") and self.fortran == "true":
+            return [], [], "MPI_PROFILE_NO_COMM", "0", "0"
+        if "frees" in roles:
+            return [f"const uint64_t freed = mpi_comm_id(t, {self.handle(roles['comm'])});"], [], "MPI_PROFILE_ID", "freed", "0"
+        if self.f.name == "Win_free":
+            return [f"const uint64_t freed = mpi_win_comm_id(t, {self.handle(roles['win'])});"], [], "MPI_PROFILE_ID", "freed", "0"
+        kind, word, lines = "MPI_PROFILE_NO_COMM", "0", []
         if "comm" in roles:
-            comm_id = "mpi_comm_of_call(t, comm, proved)"
+            kind, word = "MPI_PROFILE_COMM", "comm"
             lines.append(f"const uint64_t comm = {self.handle(roles['comm'])};")
-        if "win" in roles:
-            comm_id = f"mpi_win_comm_id(t, {self.handle(roles['win'])})"
-        if roles.get("peer") == "root" and "bytes" in roles:
-            lines.append(f"const uint32_t peer = mpi_peer({self.number('root')});")
-        lines.append(f"const uint32_t comm_id = {comm_id};")
-        frees = "frees" in roles or self.f.name == "Win_free"
-        proved = ["const uint32_t proved = " + ("0;" if frees else "result == 0;")] if "comm" in roles or "bytes" in roles else []
-        if "bytes" in roles:
-            lines += ["t->proved += proved;", f"const uint64_t facts = mpi_bytes_comm({self.bytes()}, comm_id);", "t->proved -= proved;"]
-        else:
-            lines.append("const uint64_t facts = mpi_bytes_comm(0, comm_id);")
-        return (proved + lines, []) if frees else ([], proved + lines)
+        elif "win" in roles:
+            kind, word = "MPI_PROFILE_WIN", self.handle(roles["win"])
+        if "bytes" not in roles:
+            return [], lines, kind, word, "0"
+        value = self.bytes()
+        if re.search(r"\bcomm\b", value):  # asks for its size, or the own rank
+            lines.append("(void)mpi_comm_of_call(t, comm, result == 0);")
+        if "peer" in roles:
+            lines.append(f"const uint32_t peer = mpi_peer({self.number(roles['peer'])});")
+            value = f"(int)peer == -2 ? 0 : ({value})"
+        lines += ["t->proved += result == 0;", f"const uint64_t bytes = {value};", "t->proved -= result == 0;"]
+        return [], lines, kind, word, "bytes"
 
     def later_name(self):
         if "bytes" not in self.f.roles:

@@ -46,20 +46,21 @@ def c_wrapper(f):
     out += f"static MPI_RECORDED int recorded_{f.name}({parameters(n)})\n{{\n    return record_{f.name}({everything}false);\n}}\n\n"
     out += f"static MPI_RECORDED int recorded_counted_{f.name}({parameters(n)})\n{{\n    return record_{f.name}({everything}true);\n}}\n\n"
     out += followed(f, body)
-    facts_before, facts_after = body.profile_facts()
+    profile_before, profile_after, kind, comm, amount = body.profile()
     real = f"MPI_REAL(t->counted != 0, real({rest}))"
     if body.matters:
         real = f"RT_UNLIKELY({body.matters}) ? followed_{f.name}(real, {follower_words(f, body)}{rest}) : {real}"
     out += f"static MPI_RECORDED int profiled_{f.name}({parameters(n)})\n{{\n"
-    out += indent(["struct recorder_thread *t = &recorder_self;", "const uint32_t depth = t->open_depth - 1;"] + facts_before +
+    out += indent(["struct recorder_thread *t = &recorder_self;", "const uint32_t depth = t->open_depth - 1;"] + profile_before +
                   ["const struct mpi_profiled call = mpi_profile_begin(mpi_return_at(t, depth));", "uint64_t end;", "int result;",
                    "if (t->recording != 0) {",
                    f"    result = t->counted != 0 ? recorded_counted_{f.name}({rest}) : recorded_{f.name}({rest});",
                    "    end = clock_ticks();", "} else {",
                    f"    real_{f.name} *real = (real_{f.name} *)mpi_real[0][{number}];"])
     out += indent(before_free + [f"result = {real};", "end = clock_ticks();"] + outside(after_free), " " * 8)
-    out += indent([f"    mpi_close(t, depth, {number});", "}"] + facts_after +
-                  [f"mpi_profile_add(t, call, depth, {number}, facts, end);", "return result;"]) + "}\n\n"
+    out += indent([f"    mpi_close(t, depth, {number});", "}"] + profile_after +
+                  [f"mpi_profile_add(t, call.return_at, end - call.begin, mpi_profile_what({number}, depth, {kind}, result == 0), {comm}, {amount});",
+                   "return result;"]) + "}\n\n"
     real_of = f"real_{f.name} *real = (real_{f.name} *)mpi_real"
     find = f'{real_of}_function(0, {number}, "{f.c_name}");'
 
@@ -129,20 +130,17 @@ def followed(f, body):
 
 
 def fortran_profile(f, body, n, ierror, descriptor):
-    """C code that finds the facts of a call which frees a communicator, and the C function that adds
-    a call to the profile."""
-    before, after = ([], ["const uint64_t facts = 0;"]) if f.roles.get("fortran") else body.profile_facts()
-    freed = ["uint64_t freed = 0;", "if (RT_UNLIKELY(profiled.begin != 0)) {"]
-    freed += ["    " + line for line in before] + ["    freed = facts;", "}"]
+    """C code that finds the communicator that a call frees, and the C function that adds a call to
+    the profile."""
+    before, after, kind, comm, amount = body.profile()
+    freed = [line.replace("const uint64_t freed = ", "const uint64_t freed = profiled.begin == 0 ? 0 : ") for line in before]
     words = "uint64_t freed, " if before else ""
     out = f"static MPI_RECORDED void profile_{f.name}(struct recorder_thread *t, struct mpi_profiled call, uint32_t depth, {words}{descriptor}{parameters(n)})\n{{\n"
-    lines = ["const uint64_t end = clock_ticks();"]
-    if any("result" in line for line in after):
-        lines.append(f"const int result = mpi_fortran_result(a{ierror});")
-    lines += after + [f"mpi_profile_add(t, call, depth, MPI_NUMBER_{f.name}, {'freed' if before else 'facts'}, end);"]
+    lines = ["const uint64_t end = clock_ticks();", f"const int result = mpi_fortran_result(a{ierror});"] + after
+    lines += [f"mpi_profile_add(t, call.return_at, end - call.begin, mpi_profile_what(MPI_NUMBER_{f.name}, depth, {kind}, result == 0), {comm}, {amount});"]
     known = [f"a{i}" for i in range(n)] + (["descriptor"] if descriptor else [])
     unused = [w for w in known if not re.search(rf"\b{w}\b", "\n".join(lines))]
-    return (freed if before else []), out + indent([f"(void){w};" for w in unused] + lines) + "}\n\n"
+    return freed, out + indent([f"(void){w};" for w in unused] + lines) + "}\n\n"
 
 
 def fortran_wrapper(f):

@@ -72,8 +72,8 @@ extern uint32_t mpi_recorded RT_HIDDEN;
  * site. Default 0. Set before main. */
 extern uint32_t mpi_path_depth RT_HIDDEN;
 
-/* The profile (mpi/profile.h). mpi_profile_forget(): what threads have found is not valid any more,
- * since the stream has changed, or images have been unloaded. mpi_profile_measure(): from its begin
+/* The profile (mpi/profile.h). mpi_profile_forget(): what threads have found is not valid any more:
+ * the stream has changed, images have been unloaded, or a communicator has begun or ended. mpi_profile_measure(): from its begin
  * to its end, calls belong to no profile, but take the same instructions. */
 extern const size_t mpi_profile_bytes RT_HIDDEN; /* at t->profile, zeroed */
 void mpi_profile_forget(void);
@@ -84,6 +84,9 @@ void mpi_profile_measure(bool begins);
  * straight to the library are not noted as open: a window that opens inside such a call has no
  * enter event of it. Any thread clears it before anything is recorded. Default 0. */
 extern _Atomic uint32_t mpi_asleep RT_HIDDEN;
+
+/* 0: a window can never open, so messages need no numbers. Default 1. Set before main. */
+extern uint32_t mpi_windows_possible RT_HIDDEN;
 
 /* 1: messages and collective calls are numbered (mpi/numbers.h). Set as MPI_Init succeeds, if
  * windows may open later. */

@@ -60,12 +60,15 @@ __attribute__((always_inline)) static inline uint64_t count_one(_Atomic uint64_t
     return n;
 }
 
+uint32_t mpi_windows_possible = 1;
+
 void mpi_numbering_begin(void)
 {
     static bool begun; /* a process may begin sessions after MPI_Init */
     if (!begun)
         mpi_numbering = mpi_recorded != 0 &&
                         atomic_load_explicit(&mpi_asleep, memory_order_relaxed) == 0 &&
+                        mpi_windows_possible != 0 &&
                         /* To leave our own instructions out of the count takes 1 us a call. */
                         (recorder_self.counted & RECORDER_COUNTED_INSTRUCTIONS) == 0;
     begun = true;

@@ -48,26 +48,29 @@ RT_COLD static void warn_full(void)
                               "summed up by function");
 }
 
-/* Finds the entry in the stream, and remembers it. Returns NULL if there is no room. */
-RT_COLD static struct stream_profile *find_entry(const struct recorder_thread *t,
-                                                 struct mpi_profile_place *place, uint64_t site,
-                                                 uint64_t rest, bool is_path)
+static uint32_t comm_number(struct recorder_thread *t, uint32_t what, uint64_t comm)
 {
-    struct stream_profile *e = instead;
-    if (e == NULL && recorder_is_on()) {
-        uint32_t path = is_path ? (uint32_t)site : mpi_path_from((uintptr_t)site);
-        e = stream_profile_enter(&recorder_stream, t->index, path, (uint16_t)rest,
-                                 (uint16_t)(rest >> 16));
-        if (path != 0 && (e == NULL || e->path == 0))
-            warn_full();
+    const bool proved = (what & MPI_PROFILE_PROVED) != 0;
+    uint32_t id = 0;
+    switch ((enum mpi_profile_comm)(what >> MPI_PROFILE_KIND & 3)) {
+    case MPI_PROFILE_NO_COMM: break;
+    case MPI_PROFILE_COMM: id = mpi_comm_of_call(t, comm, proved); break;
+    case MPI_PROFILE_WIN: id = mpi_win_comm_id(t, comm); break;
+    case MPI_PROFILE_ID: id = (uint32_t)comm; break;
     }
-    /* A handler of this thread that looks here in between finds no valid key. */
-    place->rest = 0;
-    __asm__ volatile("" ::: "memory");
-    place->site = site;
-    place->entry = e;
-    __asm__ volatile("" ::: "memory");
-    place->rest = e != NULL ? rest : 0;
+    return id < COMMS ? id : MANY_COMMS;
+}
+
+/* Finds the entry in the stream; NULL: there is no room. */
+static struct stream_profile *find_entry(struct recorder_thread *t, uint32_t path, uint32_t what,
+                                         uint64_t comm)
+{
+    if (instead != NULL || !recorder_is_on())
+        return instead;
+    struct stream_profile *e = stream_profile_enter(
+        &recorder_stream, t->index, path, (uint16_t)what, (uint16_t)comm_number(t, what, comm));
+    if (path != 0 && (e == NULL || e->path == 0))
+        warn_full();
     return e;
 }
 
@@ -90,28 +93,65 @@ static void add_call(struct stream_profile *e, uint64_t ticks, uint64_t bytes)
         atomic_store_explicit(&e->most, ticks, memory_order_relaxed);
 }
 
-void mpi_profile_add(struct recorder_thread *t, struct mpi_profiled call, uint32_t depth,
-                     unsigned function, uint64_t facts, uint64_t end)
+/* Where an entry with this key stands, if it is known. */
+static inline struct mpi_profile_place *place_of(struct mpi_profile *p, uint64_t site,
+                                                 uint64_t what, uint64_t comm)
+{
+    const uint64_t hash = (site ^ what << 20 ^ comm << 4) * UINT64_C(0x9e3779b97f4a7c15);
+    return &p->places[hash >> 56];
+}
+
+static inline uint64_t key_of(uint32_t what)
+{
+    return (uint64_t)atomic_load_explicit(&generation, memory_order_relaxed) << 32 |
+           (what & ~MPI_PROFILE_PROVED);
+}
+
+/* A call whose entry is not known, or whose site is a call path. */
+RT_COLD static void add_slowly(struct recorder_thread *t, uintptr_t return_at, uint64_t ticks,
+                               uint32_t what, uint64_t comm, uint64_t bytes)
+{
+    const bool is_path = (what & STREAM_PROFILE_NESTED) != 0 || mpi_path_depth != 1;
+    /* The call itself has been left: only calls around it are open. */
+    const uint32_t path = is_path ? mpi_path_further_at(t, t->open_depth, return_at) : 0;
+    const uint64_t site = is_path ? path : *(const uintptr_t *)return_at; /* NOLINT: the stack */
+    const uint64_t key = key_of(what);
+    struct mpi_profile_place *place = place_of(t->profile, site, key, comm);
+    struct stream_profile *e = place->entry;
+    if (place->site != site || place->what != key || place->comm != comm) {
+        e = find_entry(t, is_path ? path : mpi_path_from((uintptr_t)site), what, comm);
+        /* A handler of this thread that looks here in between finds no valid key. */
+        place->what = 0;
+        __asm__ volatile("" ::: "memory");
+        place->site = site;
+        place->comm = comm;
+        place->entry = e;
+        __asm__ volatile("" ::: "memory");
+        /* A call that failed does not tell whether its communicator is valid. */
+        const bool sure =
+            (what & MPI_PROFILE_PROVED) != 0 || (what >> MPI_PROFILE_KIND & 3) != MPI_PROFILE_COMM;
+        place->what = e != NULL && sure ? key : 0;
+    }
+    if (e != NULL)
+        add_call(e, ticks, bytes);
+    else
+        count_lost();
+}
+
+void mpi_profile_add(struct recorder_thread *t, uintptr_t return_at, uint64_t ticks, uint32_t what,
+                     uint64_t comm, uint64_t bytes)
 {
     struct mpi_profile *p = t->profile;
     if (RT_UNLIKELY(p == NULL))
         return;
-    const bool is_path = depth != 0 || mpi_path_depth != 1;
-    const uint64_t site = RT_UNLIKELY(is_path)
-                              ? mpi_path_further_at(t, depth, call.return_at)
-                              : *(const uintptr_t *)call.return_at; /* NOLINT: the stack */
-    const uint64_t comm = EV_MPI_ENTER_comm(0, facts);
-    const uint64_t rest = (uint64_t)atomic_load_explicit(&generation, memory_order_relaxed) << 32 |
-                          (comm < COMMS ? comm : MANY_COMMS) << 16 |
-                          (function & MPI_OPEN_FUNCTION) |
-                          (depth != 0 ? STREAM_PROFILE_NESTED : 0u);
-    const uint64_t hash = (site ^ rest << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    struct mpi_profile_place *place = &p->places[hash >> 56];
-    struct stream_profile *e = RT_LIKELY(place->site == site && place->rest == rest)
-                                   ? place->entry
-                                   : find_entry(t, place, site, rest, is_path);
-    if (RT_LIKELY(e != NULL))
-        add_call(e, end - call.begin, EV_MPI_ENTER_bytes(0, facts));
-    else
-        count_lost();
+    if (RT_LIKELY(mpi_path_depth == 1 && (what & STREAM_PROFILE_NESTED) == 0)) {
+        const uint64_t site = *(const uintptr_t *)return_at; /* NOLINT: the thread's stack */
+        const uint64_t key = key_of(what);
+        const struct mpi_profile_place *place = place_of(p, site, key, comm);
+        if (RT_LIKELY(place->site == site && place->what == key && place->comm == comm)) {
+            add_call(place->entry, ticks, bytes);
+            return;
+        }
+    }
+    add_slowly(t, return_at, ticks, what, comm, bytes);
 }

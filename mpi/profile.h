@@ -10,14 +10,14 @@
 #include "mpi/call_sites.h"
 
 /* The entries that the thread has found. A key with an older generation is not valid: the stream
- * has changed, or other code lies at the address. */
+ * has changed, other code lies at the address, or a handle is that of another communicator. */
 #define MPI_PROFILE_PLACES 256u
 struct mpi_profile {
     struct mpi_profile_place {
         uint64_t site; /* return address, or number of the call path */
-        uint64_t rest; /* generation, communicator, function */
+        uint64_t what; /* generation, function, kind of the communicator's word */
+        uint64_t comm; /* word of the communicator */
         struct stream_profile *entry;
-        uint64_t pad;
     } places[MPI_PROFILE_PLACES];
 };
 
@@ -39,10 +39,28 @@ static inline struct mpi_profiled mpi_profile_begin_if(bool opened, const struct
                                                      : (struct mpi_profiled){0, 0};
 }
 
-/* Adds a call that has returned. `function` may have further bits of an open call's entry. facts:
- * bytes and communicator as mpi_bytes_comm() packs them. end: ticks. Calls around it are still
- * open. */
-void mpi_profile_add(struct recorder_thread *t, struct mpi_profiled call, uint32_t depth,
-                     unsigned function, uint64_t facts, uint64_t end);
+/* What mpi_profile_add() knows of the communicator. */
+enum mpi_profile_comm {
+    MPI_PROFILE_NO_COMM,
+    MPI_PROFILE_COMM, /* its handle */
+    MPI_PROFILE_WIN,  /* the handle of a window of one-sided communication that was made of it */
+    MPI_PROFILE_ID    /* its number, as it has been freed */
+};
+
+/* Bits of `what`: the function, STREAM_PROFILE_NESTED, enum mpi_profile_comm, and whether the call
+ * has succeeded. */
+#define MPI_PROFILE_KIND 16
+#define MPI_PROFILE_PROVED 0x40000u
+static inline uint32_t mpi_profile_what(uint32_t function, uint32_t depth,
+                                        enum mpi_profile_comm kind, bool proved)
+{
+    return function | (depth != 0 ? STREAM_PROFILE_NESTED : 0u) |
+           (uint32_t)kind << MPI_PROFILE_KIND | (proved ? MPI_PROFILE_PROVED : 0u);
+}
+
+/* Adds a call that has returned, and took `ticks`. return_at: as in struct mpi_profiled. Calls
+ * around it are still open. */
+void mpi_profile_add(struct recorder_thread *t, uintptr_t return_at, uint64_t ticks, uint32_t what,
+                     uint64_t comm, uint64_t bytes);
 
 #endif

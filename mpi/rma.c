@@ -37,6 +37,7 @@ void mpi_win_made(uint64_t win, uint64_t comm)
     atomic_store(&w->id, 0);
     atomic_store(&w->ended, false);
     atomic_store(&w->key, win + 1);
+    mpi_profile_forget();
     uint32_t end = (uint32_t)(w - wins) + 1;
     while (used < end && !atomic_compare_exchange_weak(&wins_used, &used, end))
         ;

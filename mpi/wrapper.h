@@ -273,7 +273,10 @@ mpi_close_plain(struct recorder_thread *t, unsigned entry, struct mpi_plain call
         mpi_close(t, call.depth, entry);
     }
     if (RT_UNLIKELY(call.profiled.begin != 0))
-        mpi_profile_add(t, call.profiled, call.depth, entry, 0, clock_ticks());
+        mpi_profile_add(
+            t, call.profiled.return_at, clock_ticks() - call.profiled.begin,
+            mpi_profile_what(entry & MPI_OPEN_FUNCTION, call.depth, MPI_PROFILE_NO_COMM, false), 0,
+            0);
 }
 
 /* Events hold 48 bits of bytes; a larger number is recorded as the largest. */

@@ -323,8 +323,10 @@ __attribute__((constructor)) static void regtrace_constructor(void)
     counting_steps_begin();
     mpi_recorded = (uint32_t)process.options.number[OPT_record_mpi];
     /* A program that may open windows by itself needs numbers of its messages from MPI_Init on. */
-    atomic_store(&mpi_asleep,
-                 process_is_idle() && (mpi_recorded == 0 || !images_each(has_named_calls, NULL)));
+    mpi_windows_possible = ctl_config_chain_count(process.config) != 0 ||
+                           ctl_config_default_start(process.config) ||
+                           images_each(has_named_calls, NULL);
+    atomic_store(&mpi_asleep, process_is_idle() && (mpi_recorded == 0 || !mpi_windows_possible));
     if (signals_install() != 0)
         log_line(
             LOG_WARNING,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copies the profile of MPI calls from the stream to the tables /mpi_profile and /mpi_profile_times. Rows
- * that are there are overwritten with newer sums. */
+ * Copies the profile of MPI calls from the stream to the tables /mpi_profile and
+ * /mpi_profile_times. Rows that are there are overwritten with newer sums. */
 #include "writer/drain.h"
 
 #include <errno.h>

@@ -20,7 +20,7 @@ import rows
 
 ALL = [("idle-compute", rows.idle_compute), ("idle-pingpong", rows.idle_pingpong), ("event", rows.event_bursts),
        ("sustained", rows.event_sustained), ("mpi-call", rows.mpi_call),
-       ("point-to-point", rows.point_to_point), ("call-paths", rows.call_paths), ("memory", rows.memory),
+       ("point-to-point", rows.point_to_point), ("call-paths", rows.call_paths), ("mpi-profile", rows.mpi_profile), ("memory", rows.memory),
        ("startup", rows.startup), ("instructions", rows.instructions), ("counting", counting.counting),
        ("probes", probes.probes), ("attach", attach.attach), ("functions", peers.functions), ("convert", convert.convert),
        ("values", captured_values.capture), ("profile", captured_values.listing), ("accesses", accesses.accesses), ("accesses-analysis", accesses.analysis), ("accesses-kernels", kernels.seed_table), ("lttng", peers.lttng), ("valgrind", peers.valgrind)]

@@ -132,6 +132,30 @@ def call_paths():
     return found
 
 
+def mpi_profile():
+    """What a profile adds to MPI calls; beside it the figures that mpiP had on such a machine."""
+    found = []
+    for mpi in MPIS:
+        barrier, pingpong = mpi_program("mpi_call", mpi), mpi_program("pingpong", mpi)
+        def once(calls, variables=None):
+            return float(mpirun(mpi, 1, [barrier, str(calls), "0"], variables))
+        for title, calls, count in (("", 301, 15), (", 40 million in a row", 20000, 5)):
+            pairs = Pairs(lambda: once(calls), lambda: once(calls, traced(mode="profile")),
+                          lambda: once(calls, traced(mode="profile", callpath=10)), count=count)
+            spread = "%.1f ns" % pairs.spread_absolute()
+            for what, which, goal, remark in (("call site", 0, 30, "mpiP: 75 ns without call sites, 681 with"), ("call path", 1, None, "2 frames")):
+                added = pairs.added(which)
+                found.append(Row("profile with %s, MPI_Barrier on self%s, %s" % (what, title, TITLE[mpi]),
+                                 "<= %d ns more" % goal if goal else "", "%+.1f ns" % added, added <= goal if goal else None,
+                                 "%d x 4" % pairs.count, spread, "bare %.1f ns; %s" % (median(pairs.bare), remark)))
+        pairs = Pairs(lambda: float(mpirun(mpi, 2, [pingpong])),
+                      lambda: float(mpirun(mpi, 2, [pingpong], traced(mode="profile"))), count=12)
+        found.append(Row("profile, 0-byte ping-pong, " + TITLE[mpi], "<= 1.05 times bare", "%.3f times" % pairs.ratio(),
+                         pairs.ratio() <= 1.05, "%d x 3" % pairs.count, "%.2f %%" % (100 * pairs.spread()),
+                         "bare %.4g ns; mpiP: 1.18 times without call sites, 2.6 with" % median(pairs.bare)))
+    return found
+
+
 def point_to_point():
     """What following messages costs between windows."""
     found = []

@@ -80,7 +80,8 @@ def compare_events(run):
             known = int(enter["b"]) if e["flags"] & 0x40 or not e["b"] else int(e["b"])
             key = (names[code], known >> 48)
             calls[key] += 1
-            amount[key] += known & (2**48 - 1)
+            to_nobody = int(enter["a"]) & 0xFFFFFFFF == 0xFFFFFFFE  # MPI_PROC_NULL
+            amount[key] += 0 if to_nobody else known & (2**48 - 1)
             ticks[key] += int(e["clock"]) - int(enter["clock"])
         rows = f["mpi_profile"][:]
         got, got_bytes, got_ticks = collections.Counter(), collections.Counter(), collections.Counter()
