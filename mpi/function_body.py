@@ -230,7 +230,7 @@ class Body:
         roles, before, after = self.f.roles, self.number_before, self.number_after
         if roles.get("waits") in ("ranks", "all_ranks") and ("comm" in roles or "win" in roles):
             comm = self.handle(roles["comm"]) if "comm" in roles else f"mpi_win_comm({self.handle(roles['win'])})"
-            before += [f"const uint64_t meeting = {comm};", "mpi_number_collective(t, meeting);"]
+            before += [f"const uint64_t meeting = {comm};", "if (RT_LIKELY(mpi_numbering != 0))", "    mpi_number_collective(t, meeting);"]
             after += ["if (result != 0)", "    mpi_collective_failed(meeting, result);"]
             return
         if "PERSISTENT" in request_kind(self.f) and "request" in roles:
@@ -244,7 +244,7 @@ class Body:
             before.append(f"mpi_request_cancelling({self.handle('*request')});")
         failed = []
         if "sends" in roles:
-            before.append(f"const mpi_number sent = mpi_number_send({self.address(roles['peer'], roles['tag'])});")
+            before.append(f"const mpi_number sent = RT_UNLIKELY(mpi_numbering == 0) ? NO_NUMBER : mpi_number_send({self.address(roles['peer'], roles['tag'])});")
             self.tell.append("mpi_tell_send(t, sent, false);")
             failed.append("mpi_number_unsent(sent);")
         number = "sent" if "sends" in roles else "NO_NUMBER"
@@ -253,7 +253,7 @@ class Body:
             # a call that also sends has these beside the role's arguments
             source = "source" if "source" in self.f.index else roles["peer"]
             address = self.address(source, "recvtag" if "recvtag" in self.f.index else roles["tag"])
-            before.append(f"const mpi_number number = mpi_number_receive{now}({address});")
+            before.append(f"const mpi_number number = RT_UNLIKELY(mpi_numbering == 0) ? NO_NUMBER : mpi_number_receive{now}({address});")
             number = "number"
             failed.append("mpi_number_unposted(number);" if "request" in roles else "mpi_receive_failed(number, result);")
         if "takes" in roles:

@@ -73,8 +73,9 @@ extern uint32_t mpi_recorded RT_HIDDEN;
 extern uint32_t mpi_path_depth RT_HIDDEN;
 
 /* The profile (mpi/profile.h). mpi_profile_forget(): what threads have found is not valid any more:
- * the stream has changed, images have been unloaded, or a communicator has begun or ended. mpi_profile_measure(): from its begin
- * to its end, calls belong to no profile, but take the same instructions. */
+ * the stream has changed, images have been unloaded, or a communicator has begun or ended.
+ * mpi_profile_measure(): from its begin to its end, calls belong to no profile, but take the same
+ * instructions. */
 extern const size_t mpi_profile_bytes RT_HIDDEN; /* at t->profile, zeroed */
 void mpi_profile_forget(void);
 void mpi_profile_measure(bool begins);

@@ -462,8 +462,6 @@ RT_COLD static void number_collective(struct recorder_thread *t, uint64_t comm)
 
 void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
 {
-    if (RT_UNLIKELY(mpi_numbering == 0))
-        return;
     struct comm_entry *e = &mpi_comms[comm_place(comm)];
     if (RT_UNLIKELY(t->counted != 0 ||
                     atomic_load_explicit(&e->key, memory_order_relaxed) != comm + 1 ||

@@ -68,7 +68,8 @@ extern _Atomic uint32_t mpi_undecided RT_HIDDEN;
 void mpi_tell_send(struct recorder_thread *t, mpi_number n, bool always);
 void mpi_tell_receive(struct recorder_thread *t, mpi_number n, bool always);
 
-/* Counts a collective call that begins, and records its number in a window. */
+/* Counts a collective call that begins, and records its number in a window. Only if calls are
+ * numbered (mpi_numbering). */
 void mpi_number_collective(struct recorder_thread *t, uint64_t comm);
 void mpi_collective_failed(uint64_t comm, int result);
 
