@@ -46,6 +46,30 @@ struct rt_channels_message {
     uint64_t bytes;
     uint32_t send_row, receive_row; /* in /rows/thread */
     int32_t sender, receiver, tag;  /* ranks of the world */
+    int32_t send_window, receive_window;
+};
+
+/* A row of /unmatched: a send or a receive without a partner. */
+struct rt_channels_unmatched {
+    int64_t time_ns; /* its call begins */
+    uint64_t bytes;  /* 0: not known */
+    uint32_t row;    /* in /rows/thread */
+    int32_t window;
+    int32_t sender, receiver, tag; /* ranks of the world; -1: not known */
+    uint8_t is_send, reason;       /* reason: place in rt_channels_about.reasons */
+};
+
+/* A row of /waits: an MPI call of a rank that waits for another rank. */
+struct rt_channels_wait {
+    int64_t begin_ns, wait_ns; /* the call begins; how long it waits */
+    uint32_t row;              /* in /rows/thread */
+    int32_t window;
+    int32_t rank, for_rank; /* ranks of the world */
+    uint32_t code, path;    /* the call: code of its enter; its number in /paths, 0: not known */
+    uint32_t for_row;       /* the thread of the call that came late */
+    uint32_t for_code;      /* its code; 0: not known */
+    uint32_t for_path;      /* its path in its own file */
+    uint8_t kind;           /* place in rt_channels_about.kinds */
 };
 
 struct rt_channel_about {
@@ -60,7 +84,9 @@ struct rt_channels_about {
     int64_t origin_ns, realtime_ns, end_ns;
     const char *policy, *cpu;
     uint64_t events, wrong;
-    uint64_t unmatched_sends, unmatched_receives;
+    uint64_t unmatched_sends, unmatched_receives, unmatched_collectives;
+    const char *messages;        /* which messages are in the file: "all", "none" */
+    const char *reasons, *kinds; /* texts, separated by "; " */
     const struct rt_channel_about *channels;
     const struct rt_channels_thread *threads;
     size_t thread_count;
@@ -83,6 +109,11 @@ RT_MUST_CHECK int rt_channels_put(struct rt_channels *c, bool processor, uint32_
                                   const struct rt_channel_change *change, struct rt_error *e);
 RT_MUST_CHECK int rt_channels_put_message(struct rt_channels *c,
                                           const struct rt_channels_message *m, struct rt_error *e);
+RT_MUST_CHECK int rt_channels_put_unmatched(struct rt_channels *c,
+                                            const struct rt_channels_unmatched *u,
+                                            struct rt_error *e);
+RT_MUST_CHECK int rt_channels_put_wait(struct rt_channels *c, const struct rt_channels_wait *w,
+                                       struct rt_error *e);
 /* rt_channels_finish() completes the file; if that fails, it removes the file.
  * rt_channels_discard() removes the file. Both free `c`. */
 RT_MUST_CHECK int rt_channels_finish(struct rt_channels *c, const struct rt_channels_about *about,

@@ -93,6 +93,7 @@ static const struct command_option emulate_options[] = {
      "the new file (default: channels.h5 in the run's folder, which is made anew and regtrace.h5 "
      "reaches)",
      'o'},
+    {"matches", NULL, "only /messages, /unmatched and /waits, without channels: faster", 0},
 #include "tools/channels/replay_options.def"
     {NULL, NULL, NULL, 0},
 };
@@ -100,8 +101,9 @@ static const struct command_option emulate_options[] = {
 const struct command command_emulate = {
     .name = "emulate",
     .summary = "write what channels show as HDF5",
-    .synopsis = "[--output FILE] [--force] [--policy POLICY] [--cpu WHERE] [--rank LIST] "
-                "[--messages WHICH] [--wait SECONDS] DIR",
+    .synopsis =
+        "[--output FILE] [--matches] [--force] [--policy POLICY] [--cpu WHERE] [--rank LIST] "
+        "[--messages WHICH] [--wait SECONDS] DIR",
     .description =
         "DIR is the folder of a run, its regtrace.h5, or one rank file. A channel is what a "
         "timeline shows of each thread and each processor, one number at each moment: the MPI "
@@ -110,7 +112,9 @@ const struct command command_emulate = {
         "used, /channels/thread/NAME and /channels/cpu/NAME, rows of time (ns since the run's "
         "first "
         "event), row and state; /rows says which threads and processors the rows are, /labels what "
-        "states mean, /messages which send was received by which receive.\n\n"
+        "states mean, /messages which send was received by which receive, /unmatched which sends "
+        "and "
+        "receives have no partner, /waits which call of a rank waited for another rank.\n\n"
         "The file has another name, FILE.unfinished-PID, until it is whole. The same run gives the "
         "same file, byte by byte." PARTS_DESCRIPTION,
     .options = emulate_options,

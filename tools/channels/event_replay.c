@@ -214,15 +214,17 @@ int replay_run(struct event_replay *r, const struct replay_sink *sink, struct re
     struct stream_record rec;
     bool got;
     struct progress p;
+    const bool shows_channels = !r->options.no_channels;
     r->sink = sink;
     int rc = streams_next(r->streams, &rec, &got, e);
     if (rc == 0 && got) {
         r->origin = rec.ns;
         r->realtime = realtime_of(r->all[rec.stream].rank, rec.ns);
     }
-    if (rc == 0)
+    if (rc == 0 && shows_channels)
         rc = replay_find_gaps(r, e);
-    emu_begin(r->emu, 0);
+    if (shows_channels)
+        emu_begin(r->emu, 0);
     progress_begin(&p, "replaying, events");
     while (rc == 0 && got) {
         int64_t time = rec.ns - r->origin;
@@ -231,7 +233,7 @@ int replay_run(struct event_replay *r, const struct replay_sink *sink, struct re
             rc = begin_gaps(r, rec.ns, e);
         if (rc == 0 && sink->event != NULL)
             rc = sink->event(sink->context, &rec, time, e);
-        if (rc == 0)
+        if (rc == 0 && shows_channels)
             rc = take(r, &rec, time, e);
         if ((++r->found.events & 0xffff) == 0)
             progress_update(&p, r->found.events, r->events);
@@ -239,7 +241,7 @@ int replay_run(struct event_replay *r, const struct replay_sink *sink, struct re
             rc = streams_next(r->streams, &rec, &got, e);
     }
     progress_end(&p);
-    if (rc == 0)
+    if (rc == 0 && shows_channels)
         rc = end(r, e);
     if (found != NULL)
         *found = r->found;

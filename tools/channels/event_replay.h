@@ -24,7 +24,8 @@ enum emu_policy {
 
 struct replay_options {
     enum emu_policy policy;
-    bool observed; /* a thread is where each event was recorded, not where it is bound to */
+    bool observed;    /* a thread is where each event was recorded, not where it is bound to */
+    bool no_channels; /* the sink gets the events alone */
     struct rank_list ranks;
     /* Under EMU_SALVAGE: receive the first errors, and files that cannot be read. told may be
      * NULL. */

@@ -2,7 +2,7 @@
  * Writes a replay to the HDF5 file of channels. */
 #include "tools/channels/h5.h"
 
-#include "tools/messages/messages.h"
+#include "tools/messages/wait_states.h"
 
 #include "base/toolkit/array.h"
 
@@ -17,7 +17,9 @@ struct h5 {
     struct h5_found *found;
     struct comms *comms;
     struct messages *messages;
+    struct wait_states *waits;
     struct unmatched unmatched;
+    uint64_t unmatched_collectives;
     int rc;
     struct rt_error e;
     /* Tables for the end of the file. */
@@ -26,7 +28,8 @@ struct h5 {
     struct rt_channels_processor *processors;
     struct rt_channels_label *labels; /* texts are copies */
     size_t label_count, label_room;
-    const char *labelled; /* channel whose labels are being added */
+    char *reasons, *kinds; /* of rows of matches */
+    const char *labelled;  /* channel whose labels are being added */
 };
 
 static int no_memory(struct rt_error *e)
@@ -45,10 +48,16 @@ static void shows(void *context, bool processor, uint32_t row, uint32_t channel,
     h->found->changes++;
 }
 
+static int64_t origin_of(const struct h5 *h)
+{
+    int64_t realtime;
+    return replay_origin(h->replay, &realtime);
+}
+
 static void keep_message(void *context, const struct message *m)
 {
     struct h5 *h = context;
-    int64_t realtime, origin = replay_origin(h->replay, &realtime);
+    int64_t origin = origin_of(h);
     const struct rt_channels_message row = {.send_ns = m->send_ns - origin,
                                             .sent_ns = m->sent_ns - origin,
                                             .receive_ns = m->receive_ns - origin,
@@ -58,19 +67,64 @@ static void keep_message(void *context, const struct message *m)
                                             .receive_row = m->receive_stream,
                                             .sender = m->sender,
                                             .receiver = m->receiver,
-                                            .tag = m->tag};
+                                            .tag = m->tag,
+                                            .send_window = m->send_window,
+                                            .receive_window = m->receive_window};
+    wait_states_message(h->waits, m);
     if (h->rc == 0)
         h->rc = rt_channels_put_message(h->file, &row, &h->e);
     h->found->messages++;
 }
 
-/* Passes an event to the messages. If a write has failed, ends the replay. */
+static void keep_unmatched(void *context, const struct unmatched_end *x)
+{
+    struct h5 *h = context;
+    const struct rt_channels_unmatched row = {.time_ns = x->ns - origin_of(h),
+                                              .bytes = x->bytes,
+                                              .row = x->stream,
+                                              .window = x->window,
+                                              .sender = x->sender,
+                                              .receiver = x->receiver,
+                                              .tag = x->tag,
+                                              .is_send = x->is_send,
+                                              .reason = (uint8_t)x->why};
+    if (h->rc == 0)
+        h->rc = rt_channels_put_unmatched(h->file, &row, &h->e);
+}
+
+static uint32_t code_of(const struct wait_place *at)
+{
+    return at->function < EVENT_MPI_FUNCTIONS_MOST ? EVENT_MPI_ENTER(at->function) : 0;
+}
+
+static void keep_wait(void *context, const struct wait_state *x)
+{
+    struct h5 *h = context;
+    const struct rt_channels_wait row = {.begin_ns = x->begin_ns - origin_of(h),
+                                         .wait_ns = x->ns,
+                                         .row = x->site.stream,
+                                         .window = x->window,
+                                         .rank = x->rank,
+                                         .for_rank = x->for_rank,
+                                         .code = code_of(&x->site),
+                                         .path = x->site.path,
+                                         .for_row = x->cause.stream,
+                                         .for_code = code_of(&x->cause),
+                                         .for_path = x->cause.path,
+                                         .kind = (uint8_t)x->kind};
+    if (h->rc == 0)
+        h->rc = rt_channels_put_wait(h->file, &row, &h->e);
+}
+
+/* Passes an event to the matching. If a write has failed, ends the replay. */
 static int go_on(void *context, const struct stream_record *r, int64_t time, struct rt_error *e)
 {
     struct h5 *h = context;
     (void)time;
-    if (h->rc == 0)
-        return messages_take(h->messages, r, e);
+    if (h->rc == 0) {
+        int rc = wait_states_take(h->waits, r, e);
+        return rc == 0 ? messages_take(h->messages, r, e) : rc;
+    }
     *e = h->e;
     return h->rc;
 }
@@ -79,7 +133,21 @@ static int open_messages(struct h5 *h, struct rt_error *e)
 {
     const struct streams *streams = replay_streams(h->replay);
     int rc = comms_open(&h->comms, streams, e);
-    return rc == 0 ? messages_open(&h->messages, streams, h->comms, keep_message, h, e) : rc;
+    if (rc == 0)
+        rc = wait_states_open(&h->waits, streams, h->comms, false, keep_wait, h, e);
+    if (rc == 0)
+        rc = messages_open(&h->messages, streams, h->comms, keep_message, h, e);
+    if (rc == 0)
+        messages_tell_unmatched(h->messages, keep_unmatched);
+    return rc;
+}
+
+static int end_messages(struct h5 *h, struct rt_error *e)
+{
+    int rc = messages_end(h->messages, &h->unmatched, e);
+    if (rc == 0)
+        wait_states_end(h->waits, &h->unmatched_collectives);
+    return rc;
 }
 
 static void keep_label(void *context, int64_t value, const char *text)
@@ -158,12 +226,37 @@ static int describe_rows(struct h5 *h, struct rt_channels_about *about, struct r
     return 0;
 }
 
+/* Returns the texts of 0 to count - 1, separated by "; "; NULL if there is no memory. The caller
+ * frees it. */
+static char *joined(int count, const char *(*text)(int))
+{
+    size_t bytes = 1;
+    for (int i = 0; i < count; i++)
+        bytes += strlen(text(i)) + strlen("; ");
+    char *out = calloc(1, bytes);
+    for (int i = 0; out != NULL && i < count; i++)
+        (void)strcat(i > 0 ? strcat(out, "; ") : out, text(i));
+    return out;
+}
+
+static const char *reason_text(int why)
+{
+    return unmatched_text((enum unmatched_reason)why);
+}
+
+static const char *kind_text(int kind)
+{
+    return wait_kind_name((enum wait_kind)kind);
+}
+
 static int finish(struct h5 *h, const struct replay_options *options, struct rt_error *e)
 {
     static const char *const policies[] = {
         [EMU_STRICT] = "strict", [EMU_LINT] = "lint", [EMU_SALVAGE] = "salvage"};
     struct rt_channels_about about = {.policy = policies[options->policy],
                                       .cpu = options->observed ? "observed" : "bound",
+                                      .messages = messages_chosen(),
+                                      .unmatched_collectives = h->unmatched_collectives,
                                       .end_ns = h->found->replay.end,
                                       .events = h->found->replay.events,
                                       .wrong = h->found->replay.wrong};
@@ -173,7 +266,9 @@ static int finish(struct h5 *h, const struct replay_options *options, struct rt_
         about.unmatched_receives += h->unmatched.receives[i];
     }
     h->channels = calloc(replay_channel_count(h->replay) + 1u, sizeof *h->channels);
-    if (h->channels == NULL)
+    about.reasons = h->reasons = joined(UNMATCHED_REASONS, reason_text);
+    about.kinds = h->kinds = joined(WAIT_KINDS, kind_text);
+    if (h->channels == NULL || h->reasons == NULL || h->kinds == NULL)
         return no_memory(e);
     describe_channels(h);
     about.channels = h->channels;
@@ -216,15 +311,18 @@ int h5_write(struct event_replay *r, const struct replay_options *options, const
     if (rc == 0)
         rc = replay_run(r, &sink, &found->replay, e);
     if (rc == 0)
-        rc = messages_end(h.messages, &h.unmatched, e);
+        rc = end_messages(&h, e);
     if (rc == 0)
         rc = finish(&h, options, e);
     messages_close(h.messages);
+    wait_states_close(h.waits);
     comms_close(h.comms);
     rt_channels_discard(h.file);
     for (size_t i = 0; i < h.label_count; i++)
         free((void *)h.labels[i].text);
     free(h.labels);
+    free(h.reasons);
+    free(h.kinds);
     free(h.processors);
     free(h.threads);
     free(h.channels);

@@ -64,6 +64,8 @@ int replay_take_option(void *options, const struct arguments *a)
         if (!good)
             tool_error(command->command,
                        "-output is empty: the name of what is to be made is legal");
+    } else if (strcmp(name, "matches") == 0) {
+        command->options.no_channels = true;
     } else if (strcmp(name, "force") == 0) {
         command->force = true;
     } else {

@@ -99,8 +99,8 @@ static void tell(const struct meetings *m, const struct meeting *x)
             .window = e->window,
             .begin_ns = e->begin,
             .ns = until - e->begin,
-            .site = {.process = e->process, .path = e->path, .function = x->function},
-            .cause = {.process = last->process, .path = last->path, .function = x->function}};
+            .site = {.stream = e->stream, .path = e->path, .function = x->function},
+            .cause = {.stream = last->stream, .path = last->path, .function = x->function}};
         if (wait.ns > 0)
             m->told(m->context, &wait);
     }

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { COMM_MANY = 0xffff };
+enum { COMM_WORLD = 1, COMM_MANY = 0xffff }; /* ids in /comms */
 
 static int no_memory(struct rt_error *e)
 {
@@ -49,11 +49,6 @@ static struct number_key counter_of(const struct messages *m, uint32_t process, 
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static void count_left(struct messages *m, const struct message_end *x, enum unmatched_reason why)
-{
-    (x->is_send ? m->left.sends : m->left.receives)[why]++;
-}
-
 /* Do the sizes contradict each other? */
 static bool are_unlike(const struct message_end *s, const struct message_end *r)
 {
@@ -76,7 +71,9 @@ static void tell(const struct messages *m, const struct message_end *s, const st
                                            .tag = k->tag,
                                            .sender = comms_world_rank(m->comms, k->sender),
                                            .receiver = comms_world_rank(m->comms, k->receiver),
-                                           .comm = k->comm});
+                                           .comm = k->comm,
+                                           .send_window = s->window,
+                                           .receive_window = r->window});
 }
 
 static int meet(struct messages *m, const struct message_end *x, struct rt_error *e)
@@ -94,8 +91,8 @@ static int meet(struct messages *m, const struct message_end *x, struct rt_error
     if (why == UNMATCHED_REASONS) {
         tell(m, s, r);
     } else {
-        count_left(m, s, why);
-        count_left(m, r, why);
+        ends_leave(m, s, why);
+        ends_leave(m, r, why);
     }
     return 0;
 }
@@ -154,18 +151,21 @@ int ends_send(struct messages *m, const struct stream_record *r, int64_t ns, uin
     uint32_t receiver = comm != NO_COMM ? peer_of(m, process, comm, key.peer) : NO_PROCESS;
     if (number_send(m, r, ns, &key, comm, receiver, &numbered, &number, e) != 0)
         return -ENOMEM;
-    if (comm == NO_COMM || !numbered || receiver == NO_PROCESS) {
-        m->left.sends[comm == NO_COMM          ? UNMATCHED_UNIDENTIFIED
-                      : receiver == NO_PROCESS ? UNMATCHED_ALONE
-                                               : UNMATCHED_UNNUMBERED]++;
-        return 0;
-    }
     *out = (struct message_end){.identity = {comm, process, receiver, key.tag, number},
                                 .is_send = true,
                                 .stream = r->stream,
+                                .window = r->event.window,
+                                .absent = key.comm == COMM_WORLD ? key.peer : -1,
                                 .ns = ns,
                                 .bytes = EV_MPI_ENTER_bytes(a, b)};
-    (void)waiting_remove_send(m->waiting, &out->identity); /* a call that had failed */
+    if (comm == NO_COMM || !numbered || receiver == NO_PROCESS) {
+        ends_leave(m, out,
+                   comm == NO_COMM          ? UNMATCHED_UNIDENTIFIED
+                   : receiver == NO_PROCESS ? UNMATCHED_ALONE
+                                            : UNMATCHED_UNNUMBERED);
+        return 0;
+    }
+    (void)waiting_remove_send(m->waiting, &out->identity, NULL); /* a call that had failed */
     if (m->processes[process].is_multithreaded)
         mark_concurrent_sends(m, process, out);
     *sends = true;
@@ -187,8 +187,9 @@ int ends_cancelling(struct messages *m, uint32_t process, uint64_t request, int6
     const struct message_identity *k = &(*at)->sent;
     const struct number_key counter =
         counter_of(m, process, k->comm, k->receiver, k->tag, NUMBER_OF_SEND);
-    if (waiting_remove_send(m->waiting, k))
-        m->left.sends[UNMATCHED_UNFINISHED]++;
+    struct message_end send;
+    if (waiting_remove_send(m->waiting, k, &send))
+        ends_leave(m, &send, UNMATCHED_UNFINISHED);
     (*at)->sends = false;
     return numbers_set(m->numbers, &counter, EVENT_NO_NUMBER) == 0 ? 0 : no_memory(e);
 }
@@ -256,20 +257,21 @@ int ends_post(struct messages *m, const struct stream_record *r, int64_t ns, uin
     if (!untold && (int32_t)EV_MPI_ENTER_peer(a, b) == PROC_NULL)
         return 0;
     uint32_t id = (uint32_t)EV_MPI_ENTER_comm(a, b), comm = comm_of(m, process, id, ns);
-    if (comm == NO_COMM || (!p->is_numbered && ns >= p->whole)) {
-        if (!untold) /* its source may be MPI_PROC_NULL */
-            m->left.receives[comm == NO_COMM ? UNMATCHED_UNIDENTIFIED : UNMATCHED_UNNUMBERED]++;
-        return 0;
-    }
     const struct posted what = {.comm = comm,
                                 .comm_id = id,
                                 .stream = r->stream,
+                                .window = r->event.window,
                                 .source = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_peer(a, b),
                                 .tag = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_tag(a, b),
                                 .ns = ns,
                                 .end_ns = INT64_MAX,
                                 .untold = untold};
-    return post(m, process, &what, out, e);
+    if (comm != NO_COMM && (p->is_numbered || ns < p->whole))
+        return post(m, process, &what, out, e);
+    if (!untold) /* its source may be MPI_PROC_NULL */
+        ends_leave_receive(m, process, &what,
+                           comm == NO_COMM ? UNMATCHED_UNIDENTIFIED : UNMATCHED_UNNUMBERED);
+    return 0;
 }
 
 int ends_post_unseen(struct messages *m, const struct stream_record *r, int64_t ns,
@@ -280,19 +282,19 @@ int ends_post_unseen(struct messages *m, const struct stream_record *r, int64_t 
     uint32_t id = (uint32_t)EVENT_GET(number, EV_MPI_RECEIVE_NUMBER, comm);
     uint32_t comm = comm_of(m, process, id, ns);
     *out = NULL;
-    if (comm == NO_COMM) {
-        m->left.receives[UNMATCHED_UNIDENTIFIED]++;
-        return 0;
-    }
     const struct posted what = {.comm = comm,
                                 .comm_id = id,
                                 .stream = r->stream,
+                                .window = r->event.window,
                                 .source = (int32_t)EVENT_GET(number, EV_MPI_RECEIVE_NUMBER, source),
                                 .tag = (int32_t)EVENT_GET(number, EV_MPI_RECEIVE_NUMBER, tag),
                                 .ns = ns,
                                 .end_ns = ns,
                                 .room = UINT64_MAX};
-    return post(m, process, &what, out, e);
+    if (comm != NO_COMM)
+        return post(m, process, &what, out, e);
+    ends_leave_receive(m, process, &what, UNMATCHED_UNIDENTIFIED);
+    return 0;
 }
 
 void ends_number(struct messages *m, const struct stream_record *r, struct posted *p)
@@ -315,14 +317,18 @@ void ends_number(struct messages *m, const struct stream_record *r, struct poste
 
 static struct message_end end_of(const struct messages *m, uint32_t process, const struct posted *p)
 {
-    return (struct message_end){
-        .identity = {p->comm, peer_of(m, process, p->comm, p->source), process, p->tag, p->number},
-        .concurrent = p->concurrent,
-        .stream = p->stream,
-        .ns = p->ns,
-        .end_ns = p->received_ns,
-        .bytes = p->bytes,
-        .room = p->room};
+    const bool known = p->comm != NO_COMM && p->source >= 0;
+    const uint32_t sender = known ? peer_of(m, process, p->comm, p->source) : NO_PROCESS;
+    return (struct message_end){.identity = {p->comm, sender, process, p->tag, p->number},
+                                .concurrent = p->concurrent,
+                                .stream = p->stream,
+                                .window = p->window,
+                                .absent =
+                                    p->comm_id == COMM_WORLD && p->source >= 0 ? p->source : -1,
+                                .ns = p->ns,
+                                .end_ns = p->received_ns,
+                                .bytes = p->bytes,
+                                .room = p->room};
 }
 
 /* The number or the receive of a mark has come: if the other is there, the receive has its number
@@ -349,7 +355,7 @@ static int meet_later(struct messages *m, uint32_t process, const struct later *
     free(l);
     if (x.identity.number != EVENT_NO_NUMBER)
         return meet(m, &x, e);
-    m->left.receives[UNMATCHED_UNNUMBERED]++;
+    ends_leave(m, &x, UNMATCHED_UNNUMBERED);
     return 0;
 }
 
@@ -366,8 +372,7 @@ static int pass_on(struct messages *m, uint32_t process, const struct posted *p,
 {
     const struct message_end x = end_of(m, process, p);
     if (x.identity.sender == NO_PROCESS || !p->has_number) {
-        m->left
-            .receives[x.identity.sender == NO_PROCESS ? UNMATCHED_ALONE : UNMATCHED_UNNUMBERED]++;
+        ends_leave(m, &x, x.identity.sender == NO_PROCESS ? UNMATCHED_ALONE : UNMATCHED_UNNUMBERED);
         return 0;
     }
     if (p->later)
@@ -436,6 +441,13 @@ int ends_match(struct messages *m, uint32_t process, struct posted *p, struct rt
     int rc = of->is_multithreaded ? hold(m, process, p, e) : pass_on(m, process, p, e);
     posted_remove(&of->posted, p);
     return rc;
+}
+
+void ends_leave_receive(struct messages *m, uint32_t process, const struct posted *p,
+                        enum unmatched_reason why)
+{
+    const struct message_end x = end_of(m, process, p);
+    ends_leave(m, &x, why);
 }
 
 int ends_never(struct messages *m, uint32_t process, struct posted *p, struct rt_error *e)

@@ -58,6 +58,7 @@ struct message_process {
 struct messages {
     const struct comms *comms;
     void (*found)(void *context, const struct message *m);
+    void (*lone)(void *context, const struct unmatched_end *x); /* NULL: nobody wants them */
     void *context;
     struct numbers *numbers;
     struct waiting_ends *waiting;
@@ -99,6 +100,14 @@ RT_MUST_CHECK int ends_release(struct messages *m, uint32_t process, bool all, s
 /* Removes a receive that has received nothing and will not. Does nothing if p is NULL. */
 RT_MUST_CHECK int ends_never(struct messages *m, uint32_t process, struct posted *p,
                              struct rt_error *e);
+/* Counts and tells an end, or a receive, that has no partner (lone_ends.c). */
+void ends_leave(struct messages *m, const struct message_end *x, enum unmatched_reason why);
+void ends_leave_receive(struct messages *m, uint32_t process, const struct posted *p,
+                        enum unmatched_reason why);
+/* The same for a request that is partitioned. */
+void ends_leave_partitioned(struct messages *m, const struct stream_record *r, unsigned does);
+/* The same for all that are left after the last record. */
+void ends_leave_rest(struct messages *m);
 /* Takes the event that brings the number of an earlier receive. */
 RT_MUST_CHECK int ends_later(struct messages *m, const struct stream_record *r, struct rt_error *e);
 

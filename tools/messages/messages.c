@@ -17,20 +17,6 @@ static int no_memory(struct rt_error *e)
     return -ENOMEM;
 }
 
-const char *unmatched_text(enum unmatched_reason why)
-{
-    static const char *const texts[UNMATCHED_REASONS] = {
-        [UNMATCHED_ALONE] = "the partner is outside windows or not in the recording",
-        [UNMATCHED_UNIDENTIFIED] = "the communicator or the request is not known",
-        [UNMATCHED_CONCURRENT] = "threads did the same at once",
-        [UNMATCHED_UNLIKE] = "sizes of send and receive differ",
-        [UNMATCHED_UNFINISHED] = "not complete in the recording",
-        [UNMATCHED_UNNUMBERED] = "without a number",
-        [UNMATCHED_PARTITIONED] = "partitioned",
-    };
-    return texts[why];
-}
-
 /* --- calls ------------------------------------------------------------------------------------ */
 
 static int enter(struct messages *m, const struct stream_record *r, struct message_thread *t,
@@ -47,8 +33,7 @@ static int enter(struct messages *m, const struct stream_record *r, struct messa
     f->looked = (r->event.flags & EVENT_FLAG_CUT) == 0;
     f->blocks = (does & RECEIVES) != 0 && (does & REQUEST) == 0;
     if (f->looked && (does & PARTITIONED) != 0) {
-        m->left.sends[UNMATCHED_PARTITIONED] += (does & SENDS) != 0;
-        m->left.receives[UNMATCHED_PARTITIONED] += (does & RECEIVES) != 0;
+        ends_leave_partitioned(m, r, does);
     } else if (f->looked && (does & PERSISTENT) == 0) {
         if ((does & SENDS) != 0)
             rc = ends_send(m, r, r->ns, f->a, f->b, &f->send, &f->sends, e);
@@ -231,6 +216,7 @@ static int completed(struct messages *m, const struct stream_record *r, struct m
     if (!p->is_numbered && r->ns >= p->whole)
         return 0;
     posted->received_ns = r->ns;
+    posted->window = r->event.window;
     if (told) {
         posted->source = source;
         posted->tag = (int32_t)EVENT_GET(&r->event, EV_MPI_COMPLETE, tag);
@@ -254,7 +240,7 @@ static int cancelled(struct messages *m, const struct stream_record *r,
         return 0;
     struct handle_entry x = handles_take(at);
     if (x.sends)
-        (void)waiting_remove_send(m->waiting, &x.sent);
+        (void)waiting_remove_send(m->waiting, &x.sent, NULL);
     return ends_never(m, process, x.posted, e);
 }
 
@@ -388,6 +374,11 @@ bool messages_choose(const char *which)
     return chosen_none || strcmp(which, "all") == 0;
 }
 
+const char *messages_chosen(void)
+{
+    return chosen_none ? "none" : "all";
+}
+
 static void nothing(void *context, const struct message *m)
 {
     (void)context;
@@ -435,27 +426,12 @@ int messages_open(struct messages **messages, const struct streams *streams,
     return 0;
 }
 
-static void count_alone(void *context, const struct message_end *x)
-{
-    struct unmatched *left = context;
-    (x->is_send ? left->sends : left->receives)[UNMATCHED_ALONE]++;
-}
-
 int messages_end(struct messages *m, struct unmatched *left, struct rt_error *e)
 {
     for (uint32_t i = 0; i < comms_processes(m->comms); i++)
         if (ends_release(m, i, true, e) != 0)
             return -ENOMEM;
-    waiting_each(m->waiting, count_alone, &m->left);
-    for (uint32_t i = 0; i < m->thread_count; i++)
-        for (uint32_t d = 0; d < m->threads[i].depth; d++)
-            m->left.sends[UNMATCHED_UNFINISHED] += m->threads[i].frames[d].sends;
-    for (uint32_t i = 0; i < comms_processes(m->comms); i++) {
-        for (const struct posted *p = m->processes[i].posted.first; p != NULL; p = p->next)
-            m->left.receives[UNMATCHED_UNFINISHED] += p->matched || !p->untold;
-        for (const struct later *l = m->processes[i].later; l != NULL; l = l->next)
-            m->left.receives[UNMATCHED_UNNUMBERED] += !l->told;
-    }
+    ends_leave_rest(m);
     *left = m->left;
     return 0;
 }

@@ -25,8 +25,9 @@ struct message {
     int64_t receive_ns;       /* the call that posts it, or the matched probe, begins */
     int64_t received_ns;      /* the receive is complete */
     uint64_t bytes;
-    int32_t tag, sender, receiver; /* ranks in MPI_COMM_WORLD */
-    uint32_t comm;                 /* index in comms_all() */
+    int32_t tag, sender, receiver;       /* ranks in MPI_COMM_WORLD */
+    uint32_t comm;                       /* index in comms_all() */
+    int32_t send_window, receive_window; /* in which it is sent; in which the receive is complete */
 };
 
 /* Why a send or a receive has no partner. */
@@ -52,9 +53,21 @@ struct unmatched {
 };
 const char *unmatched_text(enum unmatched_reason why);
 
+/* A send or a receive without a partner. */
+struct unmatched_end {
+    bool is_send;
+    enum unmatched_reason why;
+    uint32_t stream;
+    int32_t window;
+    int64_t ns;                    /* the call that sends, or posts the receive, begins */
+    uint64_t bytes;                /* 0: not known */
+    int32_t sender, receiver, tag; /* ranks in MPI_COMM_WORLD; -1: not known */
+};
+
 /* Chooses which messages are reported: "all" (the default) or "none". Applies to all that are
  * opened from now on. Returns false if `which` is none of these. */
 RT_MUST_CHECK bool messages_choose(const char *which);
+const char *messages_chosen(void);
 
 struct messages;
 
@@ -64,6 +77,9 @@ RT_MUST_CHECK int messages_open(struct messages **messages, const struct streams
                                 const struct comms *comms,
                                 void (*found)(void *context, const struct message *m),
                                 void *context, struct rt_error *e);
+/* Chooses who receives each send and receive without a partner, as soon as that is known. */
+void messages_tell_unmatched(struct messages *m,
+                             void (*lone)(void *context, const struct unmatched_end *x));
 /* Takes every record, in the order of streams_next(). Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int messages_take(struct messages *m, const struct stream_record *r,
                                 struct rt_error *e);

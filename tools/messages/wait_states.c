@@ -49,7 +49,7 @@ struct wait_states {
     bool *is_numbered;       /* by process: EV_MPI_READY says so */
     int64_t *whole; /* by process, without numbers: everything is recorded up to this time */
     struct meetings *meetings;
-    struct ideal_times *ideal;
+    struct ideal_times *ideal;            /* NULL: not wanted */
     bool keeps[EVENT_MPI_FUNCTIONS_MOST]; /* by function: `calls` of threads have its calls */
     void (*told)(void *context, const struct wait_state *w);
     void *context;
@@ -66,6 +66,11 @@ static int no_memory(struct rt_error *e)
 {
     rt_error_set(e, "no memory");
     return -ENOMEM;
+}
+
+static int64_t logical_clock(const struct wait_states *w, uint32_t stream)
+{
+    return w->ideal != NULL ? ideal_clock(w->ideal, stream) : 0;
 }
 
 /* --- calls with messages ---------------------------------------------------------------------- */
@@ -85,8 +90,7 @@ static void find_cause(const struct wait_states *w, struct waiting_call *c)
         return;
     const struct waiting_call *late = call_at(w, c->cause_stream, c->cause_ns);
     if (late != NULL)
-        c->cause = (struct wait_place){late->function, comms_process_of(w->comms, c->cause_stream),
-                                       late->path};
+        c->cause = (struct wait_place){late->function, c->cause_stream, late->path};
 }
 
 static void tell(const struct wait_states *w, uint32_t stream, struct waiting_call *c)
@@ -104,7 +108,7 @@ static void tell(const struct wait_states *w, uint32_t stream, struct waiting_ca
                                     .window = c->window,
                                     .begin_ns = c->begin,
                                     .ns = until - c->begin,
-                                    .site = {c->function, process, c->path},
+                                    .site = {c->function, stream, c->path},
                                     .cause = c->cause};
     w->told(w->context, &wait);
 }
@@ -135,7 +139,7 @@ static void set_until(const struct wait_states *w, struct waiting_call *c, int32
     c->for_rank = for_rank;
     c->cause_stream = stream;
     c->cause_ns = ns;
-    c->cause = (struct wait_place){.function = EVENT_MPI_FUNCTIONS_MOST};
+    c->cause = (struct wait_place){.function = EVENT_MPI_FUNCTIONS_MOST, .stream = stream};
     find_cause(w, c);
 }
 
@@ -159,7 +163,8 @@ void wait_states_message(struct wait_states *w, const struct message *m)
     struct waiting_call *c = call_at(w, m->receive_stream, m->received_ns);
     enum event_mpi_waits waits = c != NULL ? event_mpi_waits(c->function) : EVENT_MPI_WAITS_NOT;
     bool better = false;
-    depend(w, m, waits == EVENT_MPI_WAITS_FIRST_MESSAGE);
+    if (w->ideal != NULL)
+        depend(w, m, waits == EVENT_MPI_WAITS_FIRST_MESSAGE);
     if (waits == EVENT_MPI_WAITS_MESSAGES)
         better = c->until == INT64_MIN || m->send_ns > c->until;
     else if (waits == EVENT_MPI_WAITS_FIRST_MESSAGE)
@@ -199,7 +204,7 @@ static int enter_collective(struct wait_states *w, const struct stream_record *r
     }
     int32_t root = (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, peer);
     bool is_root = comms_process(w->comms, comm, side, root) == process;
-    return meetings_enter(w->meetings, r, comm, number, function, ideal_clock(w->ideal, r->stream),
+    return meetings_enter(w->meetings, r, comm, number, function, logical_clock(w, r->stream),
                           is_root) == 0
                ? 0
                : no_memory(e);
@@ -237,7 +242,7 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
     const struct waiting_call c = {.begin = r->ns,
                                    .end = INT64_MAX,
                                    .until = INT64_MIN,
-                                   .logical = ideal_clock(w->ideal, r->stream),
+                                   .logical = logical_clock(w, r->stream),
                                    .window = r->event.window,
                                    .function = (uint16_t)function};
     return add_call(w, r->stream, &c, e);
@@ -293,14 +298,19 @@ static int take_number(struct wait_states *w, const struct stream_record *r, str
     return numbers_set(w->numbers, &key, number) == 0 ? 0 : no_memory(e);
 }
 
-int wait_states_take(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
+static int take_ideal(struct wait_states *w, const struct stream_record *r)
 {
-    struct waiting_thread *t = &w->threads[r->stream];
     int64_t need =
         EVENT_IS_MPI_LEAVE(r->event.code) ? meetings_need(w->meetings, r->stream) : INT64_MIN;
     if (need != INT64_MIN)
         ideal_needs(w->ideal, r->stream, need, false);
-    if (ideal_take(w->ideal, r) != 0)
+    return ideal_take(w->ideal, r);
+}
+
+int wait_states_take(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
+{
+    struct waiting_thread *t = &w->threads[r->stream];
+    if (w->ideal != NULL && take_ideal(w, r) != 0)
         return no_memory(e);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enters(w, r, e);
@@ -337,7 +347,7 @@ static bool is_kept(uint32_t function)
 }
 
 int wait_states_open(struct wait_states **waits, const struct streams *streams,
-                     const struct comms *comms,
+                     const struct comms *comms, bool has_windows,
                      void (*told)(void *context, const struct wait_state *w), void *context,
                      struct rt_error *e)
 {
@@ -354,10 +364,10 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     w->numbers = numbers_open(w->thread_count + processes);
     w->is_numbered = calloc(processes + 1u, sizeof *w->is_numbered);
     w->whole = calloc(processes + 1u, sizeof *w->whole);
-    w->ideal = ideal_open(streams);
+    w->ideal = has_windows ? ideal_open(streams) : NULL;
     w->meetings = meetings_open(comms, w->thread_count, told, context);
     bool good = w->threads != NULL && w->numbers != NULL && w->is_numbered != NULL &&
-                w->whole != NULL && w->meetings != NULL && w->ideal != NULL;
+                w->whole != NULL && w->meetings != NULL && (w->ideal != NULL || !has_windows);
     for (uint32_t f = 0; f < event_mpi_functions; f++)
         w->keeps[f] = is_kept(f);
     for (uint32_t i = 0; w->whole != NULL && i < processes; i++)

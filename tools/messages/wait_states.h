@@ -23,8 +23,8 @@ const char *wait_kind_name(enum wait_kind kind);
 /* Where an MPI call was made. */
 struct wait_place {
     uint32_t function; /* argument of event_mpi_name(); EVENT_MPI_FUNCTIONS_MOST: unknown */
-    uint32_t process;  /* as in comm_tables.h */
-    uint32_t path;     /* call path in the process's file; 0: unknown */
+    uint32_t stream;   /* thread, as in streams.h */
+    uint32_t path;     /* call path in the thread's file; 0: unknown */
 };
 
 struct wait_state {
@@ -39,10 +39,11 @@ struct wait_state {
 
 struct wait_states;
 
-/* Opens the analysis; streams and comms must outlive it. told: receives each wait once, in an order
- * that is the same each time. Returns 0 or -ENOMEM. */
+/* Opens the analysis; streams and comms must outlive it. has_windows: wait_states_windows() is
+ * wanted. told: receives each wait once, in an order that is the same each time. Returns 0 or
+ * -ENOMEM. */
 RT_MUST_CHECK int wait_states_open(struct wait_states **waits, const struct streams *streams,
-                                   const struct comms *comms,
+                                   const struct comms *comms, bool has_windows,
                                    void (*told)(void *context, const struct wait_state *w),
                                    void *context, struct rt_error *e);
 /* Take every record, and every message once it is found. wait_states_take() returns 0 or
@@ -54,7 +55,7 @@ void wait_states_message(struct wait_states *w, const struct message *m);
  * collective calls for which the calls of other ranks are not known. May be called once. */
 void wait_states_end(struct wait_states *w, uint64_t *left);
 /* Returns the windows that processes have ended or begun, by ordinal; valid until
- * wait_states_close(). NULL without memory. Call it once, at the end. */
+ * wait_states_close(). NULL without memory. Call it once, at the end, if has_windows. */
 const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count);
 void wait_states_close(struct wait_states *w);
 

@@ -115,12 +115,16 @@ int waiting_meet(struct waiting_ends *w, const struct message_end *end, struct m
     return 0;
 }
 
-bool waiting_remove_send(struct waiting_ends *w, const struct message_identity *identity)
+bool waiting_remove_send(struct waiting_ends *w, const struct message_identity *identity,
+                         struct message_end *send)
 {
     struct node **at = find(w, identity, true);
-    if (at != NULL)
-        take_out(w, at);
-    return at != NULL;
+    if (at == NULL)
+        return false;
+    if (send != NULL)
+        *send = (*at)->end;
+    take_out(w, at);
+    return true;
 }
 
 void waiting_each(const struct waiting_ends *w,

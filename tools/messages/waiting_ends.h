@@ -19,6 +19,9 @@ struct message_end {
     struct message_identity identity;
     bool is_send, concurrent;
     uint32_t stream;
+    int32_t window; /* of a receive: in which it is complete */
+    /* Rank in MPI_COMM_WORLD of the other end if that process is not in the run; -1: not known. */
+    int32_t absent;
     int64_t ns, end_ns; /* the send's call, or from the posting to the completion */
     uint64_t bytes;     /* BYTES_UNKNOWN; of a send 0: not known */
     uint64_t room;      /* of a receive of unknown size: of its buffer */
@@ -34,8 +37,10 @@ void waiting_close(struct waiting_ends *w);
  * end. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int waiting_meet(struct waiting_ends *w, const struct message_end *end,
                                struct message_end *other, bool *met);
-/* Removes a send that was cancelled, or had failed. Returns false if it is not there. */
-bool waiting_remove_send(struct waiting_ends *w, const struct message_identity *identity);
+/* Removes a send that was cancelled, or had failed, and sets *send unless that is NULL. Returns
+ * false if it is not there. */
+bool waiting_remove_send(struct waiting_ends *w, const struct message_identity *identity,
+                         struct message_end *send);
 /* Calls `take` for each end that is left. */
 void waiting_each(const struct waiting_ends *w,
                   void (*take)(void *context, const struct message_end *end), void *context);

@@ -52,7 +52,8 @@ static void place_of(struct report_waits *w, const struct wait_place *at, uint32
                      uint32_t *node)
 {
     struct report *r = w->report;
-    const struct rt_rank *file = at->path != 0 ? comms_file(w->comms, at->process) : NULL;
+    const struct rt_rank *file =
+        at->path != 0 ? comms_file(w->comms, comms_process_of(w->comms, at->stream)) : NULL;
     *item = *node = KEY_NONE;
     if (file != NULL)
         w->no_memory |= call_sites_find(&r->addresses, file, at->path, item) != 0 ||
@@ -118,7 +119,7 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
     struct progress p;
     uint64_t done = 0;
     bool got;
-    int rc = wait_states_open(&w->waits, s, c, add_wait, w, e);
+    int rc = wait_states_open(&w->waits, s, c, true, add_wait, w, e);
     if (rc == 0)
         rc = messages_open(&messages, s, c, add_message, w, e);
     progress_begin(&p, "looking for waits, events");

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK = 8192 };
-
 static const char *const side_names[2] = {"thread", "cpu"};
 
 static const struct schema_field change_fields[] = {
@@ -21,16 +19,6 @@ static const struct schema_field change_fields[] = {
     {"row", offsetof(struct rt_channel_change, row), KIND_U32, 0},
     {"state", offsetof(struct rt_channel_change, state), KIND_I64, 0},
 };
-
-#define MESSAGE(member, kind)                                                                      \
-    {                                                                                              \
-#member, offsetof(struct rt_channels_message, member), kind, 0                             \
-    }
-static const struct schema_field message_fields[] = {
-    MESSAGE(send_ns, KIND_I64),     MESSAGE(sent_ns, KIND_I64), MESSAGE(receive_ns, KIND_I64),
-    MESSAGE(received_ns, KIND_I64), MESSAGE(bytes, KIND_U64),   MESSAGE(send_row, KIND_U32),
-    MESSAGE(receive_row, KIND_U32), MESSAGE(sender, KIND_I32),  MESSAGE(receiver, KIND_I32),
-    MESSAGE(tag, KIND_I32)};
 
 /* Changes of one channel of threads or of processors. Pending changes are in the order of time. */
 struct changes {
@@ -46,12 +34,7 @@ struct rt_channels {
     const char *const *names;
     uint32_t count;
     struct changes *changes; /* by channel, those of threads first */
-    struct {
-        hid_t dataset, type;                 /* -1: not created yet */
-        struct rt_channels_message *pending; /* CHUNK rows */
-        size_t count;
-        uint64_t on_file;
-    } messages;
+    struct growing_table matches[CHANNELS_MATCHES];
 };
 
 /* --- errors ----------------------------------------------------------------------------------- */
@@ -95,7 +78,7 @@ hid_t channels_make_group(hid_t in, const char *name)
 
 hid_t channels_make_dataset(hid_t in, const char *name, hid_t type)
 {
-    hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = CHUNK;
+    hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = CHANNELS_CHUNK;
     hid_t space = H5Screate_simple(1, &none, &unlimited),
           list = channels_timeless(H5P_DATASET_CREATE), access = H5Pcreate(H5P_DATASET_ACCESS),
           dataset = -1;
@@ -156,8 +139,8 @@ static int make_room(struct rt_channels *c, size_t at, struct rt_error *e)
     size_t fixed = ch->count;
     while (fixed > 0 && ch->pending[fixed - 1].time + 1 >= ch->pending[ch->count - 1].time)
         fixed--;
-    if (fixed >= CHUNK)
-        return write_changes(c, at, fixed / CHUNK * CHUNK, e);
+    if (fixed >= CHANNELS_CHUNK)
+        return write_changes(c, at, fixed / CHANNELS_CHUNK * CHANNELS_CHUNK, e);
     size_t room = ch->room == 0 ? 64 : 2 * ch->room;
     struct rt_channel_change *more = realloc(ch->pending, room * sizeof *more);
     if (more == NULL)
@@ -184,55 +167,24 @@ int rt_channels_put(struct rt_channels *c, bool processor, uint32_t channel,
     return 0;
 }
 
-/* --- messages --------------------------------------------------------------------------------- */
-
-static int write_messages(struct rt_channels *c, struct rt_error *e)
-{
-    errno = 0;
-    if (!channels_append(c->messages.dataset, c->messages.type, c->messages.on_file,
-                         c->messages.pending, c->messages.count))
-        return channels_failed(c->path, e);
-    c->messages.on_file += c->messages.count;
-    c->messages.count = 0;
-    return 0;
-}
-
-static int make_messages(struct rt_channels *c, struct rt_error *e)
-{
-    c->messages.pending = calloc(CHUNK, sizeof *c->messages.pending);
-    if (c->messages.pending == NULL)
-        return channels_no_memory(e);
-    errno = 0;
-    c->messages.type = schema_compound(sizeof *c->messages.pending, message_fields,
-                                       sizeof message_fields / sizeof message_fields[0]);
-    hid_t packed = c->messages.type < 0 ? -1 : H5Tcopy(c->messages.type);
-    if (packed >= 0 && H5Tpack(packed) >= 0)
-        c->messages.dataset = channels_make_dataset(c->file, "messages", packed);
-    if (packed >= 0)
-        (void)H5Tclose(packed);
-    return c->messages.dataset < 0 ? channels_failed(c->path, e) : 0;
-}
+/* --- matches ---------------------------------------------------------------------------------- */
 
 int rt_channels_put_message(struct rt_channels *c, const struct rt_channels_message *m,
                             struct rt_error *e)
 {
-    int rc = c->messages.count == CHUNK ? write_messages(c, e) : 0;
-    if (rc == 0)
-        c->messages.pending[c->messages.count++] = *m;
-    return rc;
+    return channels_put_match(&c->matches[CHANNELS_MESSAGES], c->path, m, e);
 }
 
-static int finish_messages(struct rt_channels *c, const struct rt_channels_about *about,
-                           struct rt_error *e)
+int rt_channels_put_unmatched(struct rt_channels *c, const struct rt_channels_unmatched *u,
+                              struct rt_error *e)
 {
-    int rc = c->messages.count > 0 ? write_messages(c, e) : 0;
-    errno = 0;
-    if (rc == 0 && (schema_put_number(c->messages.dataset, "unmatched_sends", H5T_NATIVE_UINT64,
-                                      &about->unmatched_sends) < 0 ||
-                    schema_put_number(c->messages.dataset, "unmatched_receives", H5T_NATIVE_UINT64,
-                                      &about->unmatched_receives) < 0))
-        rc = channels_failed(c->path, e);
-    return rc;
+    return channels_put_match(&c->matches[CHANNELS_UNMATCHED], c->path, u, e);
+}
+
+int rt_channels_put_wait(struct rt_channels *c, const struct rt_channels_wait *w,
+                         struct rt_error *e)
+{
+    return channels_put_match(&c->matches[CHANNELS_WAITS], c->path, w, e);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -248,11 +200,8 @@ static bool close_all(struct rt_channels *c)
     for (unsigned i = 0; i < 2; i++)
         if (c->sides[i] >= 0)
             (void)H5Gclose(c->sides[i]);
-    if (c->messages.dataset >= 0 && H5Dclose(c->messages.dataset) < 0)
+    if (!channels_close_matches(c->matches))
         good = false;
-    if (c->messages.type >= 0)
-        (void)H5Tclose(c->messages.type);
-    free(c->messages.pending);
     if (c->type >= 0)
         (void)H5Tclose(c->type);
     if (c->stored >= 0)
@@ -308,7 +257,8 @@ int rt_channels_open(struct rt_channels **channels, const char *path, const char
     if (c == NULL)
         return channels_no_memory(e);
     c->file = c->sides[0] = c->sides[1] = c->type = c->stored = -1;
-    c->messages.dataset = c->messages.type = -1;
+    for (size_t i = 0; i < CHANNELS_MATCHES; i++)
+        c->matches[i].dataset = c->matches[i].type = -1;
     c->names = names;
     c->count = count;
     c->changes = calloc(2 * (size_t)count + 1, sizeof *c->changes);
@@ -324,7 +274,7 @@ int rt_channels_open(struct rt_channels **channels, const char *path, const char
     if (rc == 0 && !make_file(c))
         rc = channels_failed(c->path, e);
     if (rc == 0)
-        rc = make_messages(c, e);
+        rc = channels_make_matches(c->file, c->path, c->matches, e);
     if (rc != 0) {
         rt_channels_discard(c);
         return rc;
@@ -375,7 +325,8 @@ static int put_attributes(const struct rt_channels *c, const struct rt_channels_
                    {"finished", H5T_NATIVE_UINT32, &finished}};
     errno = 0;
     if (schema_put_text(c->file, "policy", a->policy, 0) < 0 ||
-        schema_put_text(c->file, "cpu", a->cpu, 0) < 0)
+        schema_put_text(c->file, "cpu", a->cpu, 0) < 0 ||
+        schema_put_text(c->file, "messages", a->messages, 0) < 0)
         return channels_failed(c->path, e);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (schema_put_number(c->file, numbers[i].name, numbers[i].type, numbers[i].value) < 0)
@@ -390,7 +341,7 @@ int rt_channels_finish(struct rt_channels *c, const struct rt_channels_about *ab
     for (size_t i = 0; rc == 0 && i < 2 * (size_t)c->count; i++)
         rc = finish_channel(c, i, &about->channels[i % c->count], e);
     if (rc == 0)
-        rc = finish_messages(c, about, e);
+        rc = channels_finish_matches(c->matches, c->path, about, e);
     if (rc == 0)
         rc = channels_put_tables(c->file, c->path, about, e);
     if (rc == 0)

@@ -249,10 +249,9 @@ static int put_links(hid_t file, const struct rank_row *rows, size_t count)
 /* Links the results of `regtrace emulate`, if they exist. */
 static int put_channels(hid_t file, const char *dir)
 {
-    static const char *const links[][2] = {{"/channels", "channels"},
-                                           {"/rows", "channel_rows"},
-                                           {"/labels", "channel_labels"},
-                                           {"/messages", "messages"}};
+    static const char *const links[][2] = {{"/channels", "channels"},     {"/rows", "channel_rows"},
+                                           {"/labels", "channel_labels"}, {"/messages", "messages"},
+                                           {"/unmatched", "unmatched"},   {"/waits", "waits"}};
     char path[PATH_MAX];
     herr_t bad = 0;
     if (snprintf(path, sizeof path, "%s/channels.h5", dir) >= (int)sizeof path ||

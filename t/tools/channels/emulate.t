@@ -50,11 +50,17 @@ is "$(link "$last")" True 'regtrace.h5 reaches it'
 rm "$last/regtrace.h5"
 run 60 "$REGTRACE" report "$last"
 is "$(link "$last")" True 'also when it is built anew'
+run 60 "$REGTRACE" emulate -matches -output matches.h5 "$last"
+is "$status" 0 'matches without channels'
+is "$("$PYTHON" -c 'import h5py, sys
+a, b = (h5py.File(name) for name in sys.argv[1:])
+print(len(a["waits"]) > 0, [(a[n][:] == b[n][:]).all() and dict(a[n].attrs) == dict(b[n].attrs) for n in ("messages", "unmatched", "waits", "rows/thread")], len(b["channels/thread"]), dict(a.attrs) == dict(b.attrs))' "$last/channels.h5" matches.h5)" \
+    'True [True, True, True, True] 0 True' 'they are the same'
 mv "$last" moved
 is "$(link moved)" True 'also in a folder that has moved'
 rm moved/channels.h5 moved/regtrace.h5
 run 60 "$REGTRACE" report moved
-is "$("$PYTHON" -c 'import h5py; print(sorted(n for n in h5py.File("moved/regtrace.h5") if n.startswith(("channel", "messages"))))')" '[]' 'and there is no link to nothing'
+is "$("$PYTHON" -c 'import h5py; print(sorted(n for n in h5py.File("moved/regtrace.h5") if n.startswith(("channel", "messages", "unmatched", "waits"))))')" '[]' 'and there is no link to nothing'
 
 run 60 "$REGTRACE" emulate -rank 1 -o one.h5 moved
 is "$status" 0 'one rank alone'

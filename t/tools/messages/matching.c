@@ -205,6 +205,15 @@ struct script {
     bool late;
 };
 
+/* Those that were told one by one. */
+static struct unmatched told;
+
+static void lone(void *context, const struct unmatched_end *x)
+{
+    (void)context;
+    (x->is_send ? told.sends : told.receives)[x->why]++;
+}
+
 static void play(const struct script *s, bool with_numbers)
 {
     struct rt_error e = {{0}};
@@ -216,6 +225,8 @@ static void play(const struct script *s, bool with_numbers)
         whole[i] = i == 1 && s->until != 0 ? s->until : INT64_MAX;
     if (messages_open(&messages, NULL, NULL, found, NULL, &e) != 0)
         abort();
+    told = (struct unmatched){{0}, {0}};
+    messages_tell_unmatched(messages, lone);
     for (uint32_t i = 0; i < PROCESSES; i++)
         if (i != 1 || !s->late)
             come_up(1, 2 * i);
@@ -234,6 +245,8 @@ static void play(const struct script *s, bool with_numbers)
     size_t n = strlen(got);
     if (n != 0)
         got[n - 1] = '\0';
+    if (memcmp(&told, &left, sizeof left) != 0)
+        snprintf(got, sizeof got, "other ends are told than are counted");
     is_str(got, s->want, s->name);
 }
 
