@@ -3,7 +3,7 @@
 """Makes the MPI wrappers, their names and their documentation from functions.list.
 
 usage: generate.py functions.list KIND OUTPUT
-KIND: header | prototypes | names | wrappers=K/N | fortran=K/N | exports | doc | python
+KIND: header | prototypes | names | wrappers=K/N | fortran=K/N | exports | doc
 """
 import os
 import re
@@ -303,27 +303,8 @@ def make_doc(functions, _):
     return out
 
 
-PYTHON = [("SENDS", "Calls that send a message.", lambda r: "sends" in r),
-          ("RECEIVES_IN_CALL", "Calls that receive a message before they return.", lambda r: r.get("receives") == "in_call"),
-          ("RECEIVES_LATER", "Calls that begin to receive a message.", lambda r: r.get("receives") == "later"),
-          ("STARTS", "Calls that start persistent requests.", lambda r: "starts" in r),
-          ("WAITS", "Calls that may wait for a sender.", lambda r: r.get("waits") in ("messages", "first_message")),
-          ("SYNCHRONIZING", "No rank leaves these before every rank has entered.", lambda r: r.get("waits") == "all_ranks"),
-          ("COLLECTIVES", "Calls that may wait for other ranks of their communicator.", lambda r: r.get("waits") in ("ranks", "all_ranks")),
-          ("INITIALIZES", "Calls that initialize MPI.", lambda r: "initializes" in r)]
-
-
-def make_python(functions, _):
-    out = ('# SPDX-License-Identifier: BSD-3-Clause\n"""What MPI functions do. Made from mpi/functions.list by mpi/generate.py: do not edit.\n\n'
-           'Names are without the suffix _c of large-count variants.\n"""\n# fmt: off\n')
-    for name, what, holds in PYTHON:
-        chosen = [f'"{f.c_name}"' for f in functions if holds(f.roles) and not f.large]
-        out += f"\n# {what}\n{name} = frozenset({{\n" + "".join(f"    {n},\n" for n in chosen) + "})\n"
-    return out
-
-
 MAKE = {"header": make_header, "prototypes": make_prototypes, "names": make_names, "wrappers": make_wrappers,
-        "fortran": make_fortran, "exports": make_exports, "doc": make_doc, "python": make_python}
+        "fortran": make_fortran, "exports": make_exports, "doc": make_doc}
 
 
 def main():

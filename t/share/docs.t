@@ -5,7 +5,7 @@
 # shellcheck source=t/lib.sh disable=SC2317  # functions are called through ok_run
 . "$(dirname "$0")/../lib.sh"
 doc=$REGTRACE_SOURCE/share/doc
-export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib
+export PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$T/matplotlib PATH=$REGTRACE_BUILD:$PATH
 
 # blocks PAGE LANGUAGE: prints the fenced blocks of that language, one after the other.
 blocks() {

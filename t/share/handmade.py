@@ -31,7 +31,6 @@ THREAD = np.dtype([("thread", "i4"), ("kernel_tid", "u4"), ("name", "u4"), ("sta
                   + [("interrupted", "u4"), ("state", "u4"), ("instructions", "u8")])  # fmt: skip
 STRING = np.dtype([("id", "u4"), ("length", "u4"), ("offset", "u8")])
 COMM = np.dtype([("row", "u8"), ("id", "u4"), ("rank", "u4"), ("size", "u4"), ("parent", "u4")])
-COMM_OF_ALL = np.dtype([*COMM.descr, ("identity", "u8"), ("sides", "u4")])
 CALIBRATION = np.dtype([("ticks", "u8"), ("monotonic_ns", "u8"), ("realtime_ns", "u8"), ("uncertainty", "u8")])
 ALARM = np.dtype([("alarm", "i4"), ("chain", "i4"), ("position", "i4"), ("event", utf8(20)), ("type", utf8(20)),
                   ("text", utf8(256))])  # fmt: skip
@@ -114,38 +113,6 @@ def thread(tid, started, ended=0, **other):
 
 def rows(list_, dtype):
     return np.array([r if isinstance(r, tuple) else r.item() for r in list_], dtype=dtype)
-
-
-def barriers_on_comms(rank):
-    """Yields the enters and leaves of this rank's barriers.
-
-    Three ranks call barriers on the communicators of comm_rows(), one after the other."""
-    none = peer_tag(ABSENT, ABSENT)
-    made = [(1, [(2000, 3000), (2400, 3000), (2200, 3000)]), ((5, 0, 7), [(4000, 4700), None, (4600, 4700)]),
-            (6, [(5000, 5900), (5800, 5900), None]), (8, [(6000, 6900), (6800, 6900), None]),
-            (9, [(7000, 7900), (7800, 7900), None]), (10, [(10000, 10200), (10100, 10200), (10050, 10070)]),
-            (2, [(11000, 11100), None, None])]  # fmt: skip
-    for comm, times in made:
-        if times[rank] is not None:
-            begin, end = times[rank]
-            number = comm[rank] if isinstance(comm, tuple) else comm
-            yield event(begin, mpi(BARRIER, True), a=none, b=number << 48)
-            yield event(end, mpi(BARRIER, False))
-
-
-def comm_rows(rank):
-    """Returns the rows of /comms of a rank.
-
-    - 5 (7 on rank 2): ranks 0 and 2
-    - 6: unknown ranks
-    - 8: three ranks
-    - 9: two ranks that both claim to be its rank 0
-    - 10: rank 0 and, as the other group, ranks 1 and 2"""
-    rows = [(1, rank, 3, 11, 0), *{0: [(5, 0, 2, 77, 0)], 1: [], 2: [(7, 1, 2, 77, 0)]}[rank]]
-    if rank < 2:
-        rows += [(6, rank, 2, 0, 0), (8, rank, 3, 88, 0), (9, 0, 2, 99, 0)]
-    rows.append((10, 0, 2, 55, 1) if rank == 0 else (10, rank - 1, 1, 55, 3))
-    return np.array([(0, number, place, size, 0, identity, sides) for number, place, size, identity, sides in rows], dtype=COMM_OF_ALL)
 
 
 def write(path, rank=0, size=1, events=(), tail=(), windows=(), threads=(), fired=(), alarms=(), losses=(), comms=(),

@@ -115,7 +115,8 @@ int main(int argc, char **argv)
 {
     static int data[40];
     char name[4096];
-    int size;
+    int size, is_up;
+    MPI_Initialized(&is_up);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

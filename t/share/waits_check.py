@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the waits that the package finds with those that t/share/waits.c made and measured.
 
-usage: waits_check.py RUN LOG SOURCE. The program wrote LOG.0 to LOG.2; SOURCE is the expected
-source of the matrix.
+usage: waits_check.py RUN LOG. The program wrote LOG.0 to LOG.2.
 """
 
 import sys
@@ -44,7 +43,7 @@ def read(log):
     return timed, sent, min(slept)
 
 
-def main(run, log, source):
+def main(run, log):
     timed, sent, late = read(log)
     slack = late // 50  # the clocks of the tool and the program differ
     warnings.simplefilter("error")
@@ -79,7 +78,7 @@ def main(run, log, source):
         got = {(s, r): int(matrix.loc[s, r]) for s in range(3) for r in range(3)}
         check(got == {k: v[place] for k, v in sent.items()}, f"{what}: {got} are not {sent}")
     check(len(opened.messages()) == sum(v[0] for v in sent.values()), "messages")
-    check(opened.mpi_matrix().attrs["source"] == source, f"the matrix is of {opened.mpi_matrix().attrs['source']}")
+    check(opened.mpi_matrix().attrs["source"] == "messages", f"the matrix is of {opened.mpi_matrix().attrs['source']}")
     uneven(opened, timed)
     for p in problems:
         print(p)

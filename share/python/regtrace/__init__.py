@@ -25,20 +25,23 @@ except ModuleNotFoundError as _missing:
         "them, perhaps /usr/bin/python3", name=_missing.name) from None  # fmt: skip
 
 from regtrace.codes import ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT, Flag
+from regtrace.comparison import diff, efficiency
 from regtrace.errors import IncompleteWarning, RegtraceError
 from regtrace.run import Run
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "PROC_NULL", "ROOT", "Flag", "IncompleteWarning", "RegtraceError", "Run", "open"]
+__all__ = ["ANY_SOURCE", "ANY_TAG", "PROC_NULL", "ROOT", "Flag", "IncompleteWarning", "RegtraceError", "Run", "diff", "efficiency", "open"]
 __version__ = "0.1.0"
 
 
-def open(path, origin="run"):
+def open(path, origin="run", tool=None):
     """Opens a run: its folder, its regtrace.h5 or one of its rank files. Returns a Run.
 
     origin: time 0. "run": the start of the run's earliest thread, as in `regtrace report`;
     "monotonic": that of CLOCK_MONOTONIC on rank 0's node; "realtime": the Unix epoch.
+    tool: the command regtrace, which waits() and others start; by default the one that this package
+    was installed with, or that of PATH.
 
     Each method reads the files anew, so a run that is still going on shows more each time. Raises
     RegtraceError, whose text names the remedy.
     """
-    return Run(path, origin)
+    return Run(path, origin, tool)

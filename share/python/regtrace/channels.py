@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 
 from regtrace.errors import IncompleteWarning, RegtraceError
+from regtrace.matches import Matches
 from regtrace.rankfile import SCHEMA
 
 ROWS = ("thread", "cpu")
+_TIMES = ("send_ns", "sent_ns", "receive_ns", "received_ns", "time_ns", "begin_ns")
 
 
 def _text(value):
@@ -105,26 +107,37 @@ class Channels:
         with self.opened() as f:
             return int(f.attrs["origin_ns"])
 
-    def messages(self):
-        """Returns (messages that the emulator matched, with the threads of both sides; origin).
+    def has_matches(self, counts):
+        """Returns whether the file is there, and has the matches of these rank files as they are now.
 
-        (None, 0) if the file has no messages. attrs["unmatched"]: sends and receives without a
-        partner.
+        counts: (rank, pid) of each file -> number of its events.
         """
+        if not os.path.exists(self.path):
+            return False
         with self.opened() as f:
-            if "messages" not in f:
-                return None, 0
-            rows, threads, origin = f["messages"][:], f["rows/thread"][:], int(f.attrs["origin_ns"])
-            unmatched = tuple(int(f["messages"].attrs[f"unmatched_{side}"]) for side in ("sends", "receives"))
-        frame = _plain(rows)
-        for side in ("send", "receive"):
-            frame[f"{side}_thread"] = threads["thread"][rows[f"{side}_row"]]
-        frame = frame.drop(columns=["send_row", "receive_row"])
-        for name in frame:
-            frame[name] = frame[name].astype(np.int64)
-        frame["likely"] = frame["likely"].astype(bool) if "likely" in frame else False
-        frame.attrs["unmatched"] = unmatched
-        return frame, origin
+            if not {"messages", "unmatched", "waits"} <= f.keys() or _text(f.attrs.get("messages", "")) != "all":
+                return False
+            have = {(int(r["rank"]), int(r["pid"])) for r in f["rows/thread"][:]}
+            events = int(f.attrs["events"])
+        with_events = {file for file, count in counts.items() if count}
+        return with_events <= have <= counts.keys() and sum(counts.values()) == events
+
+    def matches(self):
+        """Returns a Matches, whose times are ns of CLOCK_MONOTONIC on rank 0's node."""
+        with self.opened() as f:
+            if not {"messages", "unmatched", "waits"} <= f.keys():
+                raise RegtraceError(f"{self.path} was made by another version of regtrace: `regtrace emulate` of this one makes it anew")
+            threads, origin = _plain(f["rows/thread"][:]), int(f.attrs["origin_ns"])
+            messages, unmatched, waits = (_plain(f[name][:]) for name in ("messages", "unmatched", "waits"))
+            reasons = _text(f["unmatched"].attrs["reasons"]).split("; ")
+            kinds = _text(f["waits"].attrs["kinds"]).split("; ")
+            left = int(f["waits"].attrs["unmatched_collectives"])
+        for frame in (messages, unmatched, waits):
+            for column in frame.columns.intersection(_TIMES):
+                frame[column] += origin
+        unmatched["reason"] = pd.Categorical.from_codes(unmatched["reason"], reasons)
+        waits["kind"] = pd.Categorical.from_codes(waits["kind"], kinds)
+        return Matches(threads, messages, unmatched, waits, left)
 
 
 def _side(rows):

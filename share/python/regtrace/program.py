@@ -8,7 +8,7 @@ from regtrace import codes, events
 from regtrace.format import field
 from regtrace.frames import nullable, pair_rows, raw
 from regtrace.errors import RegtraceError
-from regtrace.symbols import Symbols, lines
+from regtrace.places import split, stacks
 
 
 def places(file, addresses, clocks):
@@ -31,30 +31,28 @@ def places(file, addresses, clocks):
     return maps, at, np.where(at >= 0, addresses - bases, addresses)
 
 
-def functions(file, known, **filters):
-    """Returns (frame with a row per call of a function of the program, alone, changed).
+def images_of(file, maps, at):
+    """Returns the image (path, build id) of each row of maps, or None for -1."""
+    texts = file.strings()
+    images = [(texts.get(int(row["path"]), "?"), texts.get(int(row["build_id"]), "")) for row in maps]
+    return [images[i] if i >= 0 else None for i in at]
 
-    alone: number of edges without a partner. changed: paths of images that have changed since the
-    run. known: cached Symbols by (path, build id), which all files of a run share.
+
+def functions(file, known, **filters):
+    """Returns (frame with a row per call of a function of the program, alone).
+
+    alone: number of edges without a partner. known: Places.
     """
     both = np.array([codes.FUNCTION_ENTER, codes.FUNCTION_LEAVE, codes.DROPPED], dtype=np.uint32)
     rows = raw(file, code=both, **filters)
     edge = np.select([rows["code"] == codes.FUNCTION_ENTER, rows["code"] == codes.FUNCTION_LEAVE], [1, -1], 0)
     b, e, alone, depth = pair_rows(rows, edge, rows["a"], rows["code"] == codes.DROPPED)
-    address, texts = rows["a"][b], file.strings()
+    address = rows["a"][b]
     maps, at, offset = places(file, address, rows["clock"][b])
     distinct, inverse = np.unique(np.stack([at, offset.astype(np.int64)]), axis=1, return_inverse=True)
-    names, paths, changed = [], [], set()
-    for i, place in distinct.T.tolist():
-        path = texts.get(int(maps["path"][i]), "?") if i >= 0 else None
-        if path is not None:
-            image = path, texts.get(int(maps["build_id"][i]), "")
-            if image not in known:
-                known[image] = Symbols(*image)
-            if known[image].changed:
-                changed.add(path)
-        names.append(pd.NA if path is None else known[image].name(place) or pd.NA)
-        paths.append(pd.NA if path is None else path)
+    images = images_of(file, maps, distinct[0])
+    names = [name or pd.NA for name in known.names(images, distinct[1])]
+    paths = [pd.NA if image is None else image[0] for image in images]
     inverse = inverse.reshape(-1)
     begin, end = file.clock.ns(rows["clock"][b]), file.clock.ns(rows["clock"][e])
     frame = pd.DataFrame({
@@ -72,37 +70,26 @@ def functions(file, known, **filters):
         "cut_begin": (rows["flags"][b] & codes.Flag.CUT) != 0,
         "cut_end": (rows["flags"][e] & codes.Flag.CUT) != 0,
     })  # fmt: skip
-    return frame, len(alone), changed
+    return frame, len(alone)
 
 
 def paths(file, known):
-    """Returns (frame with a row per call path, changed): as functions() has them."""
+    """Returns a frame with a row per call path. known: Places."""
     try:
         rows = file.table("paths")
     except RegtraceError:
         rows = np.empty(0, dtype=[(name, "u4") for name in ("path", "parent", "image", "build_id")] + [("offset", "u8")])
     texts = file.strings()
-    names, images, changed = [], [], set()
-    for row in rows:
-        image = (texts.get(int(row["image"]), "?"), texts.get(int(row["build_id"]), "")) if row["image"] else None
-        name = None
-        if image is not None:
-            if image not in known:
-                known[image] = Symbols(*image)
-            if known[image].changed:
-                changed.add(image[0])
-            name = known[image].name(int(row["offset"]) - 1)
-        names.append(name)
-        images.append(None if image is None else image[0])
-    frame = pd.DataFrame({
+    images = [(texts.get(int(row["image"]), "?"), texts.get(int(row["build_id"]), "")) if row["image"] else None for row in rows]
+    calls = [int(row["offset"]) - 1 for row in rows]  # offset: the return address
+    return pd.DataFrame({
         "path": rows["path"],
         "parent": rows["parent"],
-        "function": pd.array(names, dtype="string"),
-        "line": pd.array(lines(images, rows["offset"], changed), dtype="string"),
-        "image": pd.array(images, dtype="string"),
+        "function": pd.array(known.names(images, calls), dtype="string"),
+        "line": pd.array(known.lines(images, calls), dtype="string"),
+        "image": pd.array([None if image is None else image[0] for image in images], dtype="string"),
         "offset": rows["offset"],
     })  # fmt: skip
-    return frame, changed
 
 
 def counters(file, **filters):
@@ -142,8 +129,11 @@ def counters(file, **filters):
     })  # fmt: skip
 
 
-def samples(file, **filters):
-    """Returns a row per sample, with its callers and the image of its address."""
+def samples(file, known=None, **filters):
+    """Returns a row per sample, with its callers and the image of its address.
+
+    known: Places; adds the columns of sampled_places().
+    """
     rows = raw(file, code=np.array([codes.SAMPLE, codes.SAMPLE_CALLERS], dtype=np.uint32), **filters)
     # A sample's callers follow it in its thread.
     rows = rows[np.argsort(rows["thread"], kind="stable")]
@@ -157,17 +147,42 @@ def samples(file, **filters):
     counts = np.where(has_path, 0, field(rows, "EV_SAMPLE", "callers")).astype(np.int64)
     callers = [tuple(c[:n]) for c, n in zip(callers, counts)]
     maps, at, offset = places(file, rows["a"], rows["clock"])
-    texts = file.strings()
-    paths = [texts.get(int(maps["path"][i]), "?") if i >= 0 else pd.NA for i in at]
-    return pd.DataFrame({
+    images = images_of(file, maps, at)
+    path = np.where(has_path, field(rows, "EV_SAMPLE", "path"), 0).astype(np.uint32)
+    frame = {
         "time_ns": file.clock.ns(rows["clock"]),
         "thread": rows["thread"],
         "window": rows["window"],
         "ip": rows["a"],
-        "image": pd.array(paths, dtype="string"),
+        "image": pd.array([None if image is None else image[0] for image in images], dtype="string"),
         "offset": offset,
         "periods": field(rows, "EV_SAMPLE", "periods").astype(np.int64),
-        "path": np.where(has_path, field(rows, "EV_SAMPLE", "path"), 0).astype(np.uint32),
+        "path": path,
         "link": [c[0] if c else 0 for c in callers],
         "callers": [c[1:] for c in callers],
-    })  # fmt: skip
+    }
+    if known is not None:
+        frame |= sampled_places(file, known, images, frame, rows["clock"])
+    return pd.DataFrame(frame)
+
+
+def sampled_places(file, known, images, frame, clocks):
+    """Returns the columns function, file, line and stack of samples.
+
+    frame: their columns. images: of their addresses.
+    """
+    function = [name or "?" for name in known.names(images, frame["offset"])]
+    texts, line = split(known.lines(images, frame["offset"]))
+    by_path = stacks(paths(file, known))
+    above = [by_path.get(path, "") for path in frame["path"].tolist()]
+    # Samples without a path may have return addresses, the innermost first.
+    counts = [len(c) for c in frame["callers"]]
+    flat = np.array([address for c in frame["callers"] for address in c], dtype=np.uint64)
+    maps, at, offset = places(file, flat, np.repeat(clocks, counts))
+    names = [name or "?" for name in known.names(images_of(file, maps, at), offset - np.uint64(1))]
+    for i, (count, end) in enumerate(zip(counts, np.cumsum(counts))):
+        if count:
+            above[i] = ";".join(reversed(names[end - count : end]))
+    stack = [";".join(filter(None, pair)) for pair in zip(above, function)]
+    return {"function": pd.array([None if f == "?" else f for f in function], dtype="string"), "file": texts, "line": line,
+            "stack": pd.array(stack, dtype="string")}  # fmt: skip

@@ -8,13 +8,15 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from regtrace import analysis, codes, comms, frames, matching, program, values
+from regtrace import analysis, codes, comparison, frames, program, toolkit, values
 from regtrace.channels import Channels
 from regtrace.errors import IncompleteWarning, RegtraceError
+from regtrace.places import Places, of_paths
 from regtrace.rankfile import RankFile
 
 _NAME = re.compile(r"rank-(\d+)(?:\.(\d+)\.(\d+))?\.h5")
 _ORIGINS = ("run", "monotonic", "realtime")
+_TIMES = ("time_ns", "start_ns", "stop_ns", "begin_ns", "end_ns", "send_ns", "sent_ns", "receive_ns", "received_ns")
 
 
 def _find(path):
@@ -43,11 +45,12 @@ class Run:
     names the remedy, and warn with IncompleteWarning if a frame lacks something.
     """
 
-    def __init__(self, path, origin="run"):
+    def __init__(self, path, origin="run", tool=None):
         if origin not in _ORIGINS:
             raise RegtraceError(f"origin {origin!r} is not one of {', '.join(_ORIGINS)}")
         self.path = os.fspath(path)
         self.origin = origin
+        self.tool, self._kept = tool, None
         self.refresh()
 
     def __repr__(self):
@@ -169,7 +172,7 @@ class Run:
             for block in frames.raw_blocks(f, window=window, thread=thread, code=chosen):
                 yield self._labelled(f, frames.events(f, block))
 
-    def mpi_calls(self, rank=None, window=None, thread=None, function=None):
+    def mpi_calls(self, rank=None, window=None, thread=None, function=None, places=False):
         """Returns a row per MPI call, made of its enter and its leave, ordered by begin.
 
         - bytes: what the call puts in, or offers room for (mpi-functions.md says which); 0 for
@@ -184,13 +187,19 @@ class Run:
 
         function: a name, a pattern or a list, as code of events(). mpi_open() has the edges without
         a partner: the rank was killed in the call, or records were dropped.
+
+        places: adds site_function, file, line and stack (functions from main on, joined by ";") of
+        the call site, as in paths(); NA if unknown.
         """
-        parts, alone = [], 0
+        parts, alone, known = [], 0, Places()
         function = None if function is None else codes.select(function, self.event_names())
         for f in self._chosen(rank):
             calls, edges = frames.mpi_calls(f, function=function, window=window, thread=thread)
+            if places:
+                calls = calls.assign(**of_paths(program.paths(f, known), calls["path"]))
             parts.append(self._labelled(f, calls))
             alone += len(edges)
+        known.warn(2)
         if alone:
             text = f"{alone} enters or leaves of MPI calls have no partner: see run.mpi_open() and run.losses()"
             warnings.warn(text, IncompleteWarning, stacklevel=2)
@@ -236,18 +245,15 @@ class Run:
         offset: its place, as `addr2line -e image offset` takes it. depth: 0 is the outermost
         recorded function.
         """
-        parts, alone, known, changed = [], 0, {}, set()
+        parts, alone, known = [], 0, Places()
         for f in self._chosen(rank):
-            frame, n, other = program.functions(f, known, window=window, thread=thread)
+            frame, n = program.functions(f, known, window=window, thread=thread)
             parts.append(self._labelled(f, frame))
             alone += n
-            changed |= other
         if alone:
             text = f"{alone} enters or leaves of functions have no partner and are left out"
             warnings.warn(text, IncompleteWarning, stacklevel=2)
-        if changed:
-            text = f"no names of functions in {', '.join(sorted(changed))}: changed since the run"
-            warnings.warn(text, IncompleteWarning, stacklevel=2)
+        known.warn(2)
         return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
 
     def paths(self, rank=None):
@@ -258,15 +264,10 @@ class Run:
         as they are now; NA if unknown. line needs addr2line(1) of binutils, and debug information.
         image, offset: its return address.
         """
-        parts, known, changed = [], {}, set()
-        for f in self._chosen(rank):
-            frame, other = program.paths(f, known)
-            parts.append(self._labelled(f, frame))
-            changed |= other
-        if changed:
-            text = f"no names of functions in {', '.join(sorted(changed))}: changed since the run"
-            warnings.warn(text, IncompleteWarning, stacklevel=2)
-        return _joined(parts)
+        known = Places()
+        frame = self._each(rank, lambda f: program.paths(f, known))
+        known.warn(2)
+        return frame
 
     def marks(self, rank=None, window=None, thread=None):
         """Returns a row per push, pop or set of a mark."""
@@ -282,14 +283,22 @@ class Run:
         """
         return self._each(rank, lambda f: program.counters(f, window=window, thread=thread))
 
-    def samples(self, rank=None, window=None, thread=None):
+    def samples(self, rank=None, window=None, thread=None, places=False):
         """Returns a row per sample (REGTRACE_SAMPLE).
 
         path: where the sampled function was called, a number of paths(); 0 unknown
-        (REGTRACE_CALLPATH). callers: return addresses, the innermost first. link: the return address if the sampled
-        function has made no frame. periods: how many periods the sample stands for.
+        (REGTRACE_CALLPATH). callers: return addresses, the innermost first. link: the return
+        address if the sampled function has made no frame. periods: how many periods the sample
+        stands for.
+
+        places: adds function, file and line of the sample, NA if unknown, and stack: functions from
+        main, or the outermost caller that is known, to the sampled one, joined by ";".
         """
-        return self._each(rank, lambda f: program.samples(f, window=window, thread=thread))
+        known = Places() if places else None
+        frame = self._each(rank, lambda f: program.samples(f, known, window=window, thread=thread))
+        if places:
+            known.warn(2)
+        return frame
 
     def value_instructions(self, rank=None):
         """Returns a row per instruction of which values were captured (REGTRACE_VALUES).
@@ -327,32 +336,33 @@ class Run:
     # --- all ranks together -----------------------------------------------------------------------
 
     def messages(self):
-        """Returns a row per message from rank to rank.
+        """Returns a row per message from rank to rank of which both ends are in windows.
 
-        - send_ns, sent_ns: the sending call begins and ends
-        - receive_ns, received_ns: the receive is posted and complete
-        - likely: matched within windows, so not sure
+        - send_ns, sent_ns: the sending call begins and ends, in send_window
+        - receive_ns, received_ns: the receive is posted and, in receive_window, complete
 
-        The messages are those that `regtrace emulate` matched, if its file has them. Otherwise they
-        are those of MPI_COMM_WORLD of whose sender, receiver and tag as many sends as receives were
-        recorded: certain where both ranks were recorded from MPI_Init on, otherwise likely.
+        `regtrace emulate` has matched them; see waits(). unmatched() has the other ends.
         """
-        return self._messages(3)
+        found = self._matches()
+        found.warn(2)
+        return self._shifted(found.message_frame())
+
+    def unmatched(self):
+        """Returns a row per send or receive without a partner, and why it has none (reason).
+
+        end: "send" or "receive". sender, receiver, tag: NA if unknown. bytes: 0 if unknown.
+        """
+        return self._shifted(self._matches().unmatched_frame())
 
     def mpi_matrix(self, what="bytes"):
         """Returns a square frame of bytes from rank (row) to rank (column).
 
-        what: "bytes", or "messages" for numbers of messages. attrs["source"]:
-
-        - "messages": those that `regtrace emulate` matched
-        - "sends": sends as recorded, on MPI_COMM_WORLD alone
-        - "messages and sends": matched messages, and sends of the rest
+        what: "bytes", or "messages" for numbers of messages. Sums messages(), and the sends of
+        unmatched() whose receiver is known. attrs["source"]: "messages", "sends", or "messages and
+        sends" if there are both.
         """
-        frame = self._matched()
-        if frame is not None:
-            frame = self._shifted_messages(frame)
-        size = max(max(f.size, f.rank + 1) for f in self.files)
-        return analysis.matrix(frame, self._outermost(), size, what)
+        found, size = self._matches(), max(max(f.size, f.rank + 1) for f in self.files)
+        return analysis.matrix(found.messages, found.unmatched, size, what)
 
     def imbalance(self, by="window", window=None):
         """Returns how uneven ranks are: mean, min and max in ns, the ranks of both, and max / mean.
@@ -370,7 +380,7 @@ class Run:
         """
         return analysis.window_statistics(self.windows(window=window), self._outermost(window))
 
-    def waits(self):
+    def waits(self, window=None, places=False):
         """Returns a row per wait of a rank for another (for_rank), ordered by begin. kind:
 
         - "late sender": in a receive or wait, before the message was sent
@@ -379,69 +389,55 @@ class Run:
 
         The wait begins with the call (begin_ns). A small wait_ns is error of the clocks and time of
         the call itself: see clock_error_ns of `ranks`, and compare with a call without waiting.
+        for_thread, for_function: of the call that came late. path, for_path: where the two calls
+        were made, numbers of paths() of their ranks; 0 unknown.
+
+        places: adds site_function, file, line and stack of both calls, as mpi_calls() does; those
+        of the call that came late begin with "for_".
+
+        `regtrace emulate` finds them, by the same rule as `regtrace report`. If the run's folder
+        has no channels.h5 with all events, this starts the command for itself.
         """
-        calls, messages = self._outermost(), self._messages(3)
-        likely = int(messages["likely"].sum())
-        if likely:
-            text = f"{likely} messages are left out: in windows, not sure which send and which receive belong together (`regtrace emulate` matches them)"
+        found, known = self._matches(), Places() if places else None
+        found.warn(2)
+        if found.collectives_left:
+            text = f"{found.collectives_left} collective calls are left out: not all ranks of their communicator have recorded them"
             warnings.warn(text, IncompleteWarning, stacklevel=2)
-        messages = messages[~messages["likely"]]
-        matched, left = matching.collectives(calls, comms.known(self.files), self._tolerance())
-        if left:
-            text = f"{left} collective calls are left out: not all ranks recorded the same ones, or their communicator is not known"
-            warnings.warn(text, IncompleteWarning, stacklevel=2)
-        parts = [analysis.late_senders(calls, messages), analysis.late_receivers(calls, messages), analysis.collective_waits(matched)]
-        parts = [p for p in parts if len(p)] or parts[:1]
-        return pd.concat(parts, ignore_index=True).sort_values(["begin_ns", "rank"], kind="stable", ignore_index=True)
+        frame = found.wait_frame(self.event_names(), self.files, known)
+        if places:
+            known.warn(2)
+        return self._shifted(frame if window is None else _only(frame, window=window))
+
+    def efficiency(self):
+        """Returns POP's efficiencies, as `regtrace report --efficiency` has them: first a row for
+        all windows together (window NA), then one for each window.
+
+        parallel_efficiency = load_balance * communication_efficiency; communication_efficiency =
+        serialisation * transfer. NaN if unknown. useful_ns: time outside MPI, of all processes
+        together.
+        """
+        return comparison.efficiency(self).drop(columns=["run", *comparison.SCALING])
 
     def _outermost(self, window=None):
-        return matching.outermost(self.mpi_calls(window=window))
-
-    def _tolerance(self):
-        """Returns how far the clocks of two nodes may differ, in ns."""
-        return 2 * max(int(f.attributes.get("clock_error_ns", 0)) for f in self.files)
+        return analysis.outermost(self.mpi_calls(window=window))
 
     def _channels(self):
         first = self.files[0].path
         return Channels(os.path.join(os.path.dirname(first), "channels.h5"))
 
-    def _matched(self):
-        file = self._channels()
-        if not os.path.exists(file.path):
-            return None
-        frame, self._messages_origin = file.messages()
-        if frame is not None:
-            file.check_age(self.files)
-        return frame
-
-    def _messages(self, level):
-        """Returns the frame of messages(). level: stacklevel of warnings."""
-        frame, by_emulator = self._matched(), os.path.exists(self._channels().path)
-        if frame is not None and (len(frame) or frame.attrs["unmatched"] == (0, 0)):
-            if any(frame.attrs["unmatched"]):
-                text = "{} sends and {} receives have no partner that the emulator is sure of".format(*frame.attrs["unmatched"])
-                warnings.warn(text, IncompleteWarning, stacklevel=level)
-            return self._shifted_messages(frame)
-        calls = self._outermost()
-        frame, left, others, starts = matching.messages(calls, self.mpi_messages(), self._tolerance())
-        # Outside windows, other messages of the same sender, receiver and tag come and go.
-        whole = matching.whole_ranks(calls)
-        frame["likely"] = ~(frame["sender"].isin(whole) & frame["receiver"].isin(whole))
-        if left:
-            text = f"{left} sends and receives are left out: their partners were not recorded, or do not fit"
-            warnings.warn(text, IncompleteWarning, stacklevel=level)
-        if others or starts:
-            folder = os.path.dirname(self.files[0].path) or "."
-            remedy = "the emulator was not sure of them either" if by_emulator else f"`regtrace emulate {folder}` first, which matches more"
-            text = (f"{others} sends and receives that are on other communicators than MPI_COMM_WORLD or of other kinds, and {starts} starts of "
-                    f"persistent ones, are left out: {remedy}")  # fmt: skip
-            warnings.warn(text, IncompleteWarning, stacklevel=level)
-        return frame
-
-    def _shifted_messages(self, frame):
-        for column in ("send_ns", "sent_ns", "receive_ns", "received_ns"):
-            frame[column] += self._messages_origin + self._shift
-        return frame
+    def _matches(self):
+        """Returns the Matches of the run as it is now, of its channels.h5 or by the command."""
+        counts = dict.fromkeys(((f.rank, f.pid) for f in self.files), 0)
+        for f in self.files:  # exec leaves several files of one pid
+            counts[f.rank, f.pid] += f.event_count()
+        if self._kept is None or self._kept[0] != counts:
+            file = self._channels()
+            if file.has_matches(counts):
+                self._kept = counts, file.matches()
+            else:
+                with toolkit.matched(self.tool, self.path) as path:
+                    self._kept = counts, Channels(path).matches()
+        return self._kept[1]
 
     # --- joining the files ------------------------------------------------------------------------
 
@@ -453,7 +449,7 @@ class Run:
         return chosen
 
     def _shifted(self, frame):
-        for column in ("time_ns", "start_ns", "stop_ns", "begin_ns", "end_ns"):
+        for column in _TIMES:
             if column in frame:
                 frame[column] = frame[column] + self._shift
         return frame

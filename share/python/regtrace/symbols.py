@@ -135,14 +135,14 @@ def readable(name):
 
 
 def lines(images, offsets, changed):
-    """Returns FILE:LINE of the calls that return to these offsets, by addr2line(1); None: unknown.
+    """Returns FILE:LINE of these offsets in images, by addr2line(1); None: unknown.
 
     images: paths, None for none. changed: paths of files that are not those of the run any more.
     """
     found = [None] * len(images)
     for image in {i for i in images if i is not None and i not in changed and os.path.isfile(i)}:
         at = [k for k, i in enumerate(images) if i == image]
-        asked = "".join(f"{int(offsets[k]) - 1:#x}\n" for k in at)
+        asked = "".join(f"{int(offsets[k]):#x}\n" for k in at)
         try:
             done = subprocess.run(["addr2line", "-e", image], input=asked, capture_output=True, text=True, check=False)
         except OSError:  # not installed

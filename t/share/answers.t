@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the package answers with the help of the command regtrace: the late rank of a seeded program,
+# its call path and cost by the program's own clock; places of samples; efficiencies. It starts the
+# command where the run has no file of matches that fits, and says what to do where there is none.
+. "$(dirname "$0")/../lib.sh"
+needs h5py
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REGTRACE_SOURCE/share/python PATH=$REGTRACE_BUILD:$PATH
+cd "$T" || exit 99
+[ "$(uname -m)" = x86_64 ] || skip_all "call paths need x86-64"
+source=$REGTRACE_SOURCE/t/tools/report/late.c
+line() { grep -n "$1" "$source" | cut -d: -f1; }
+
+cat >late.py <<'END'
+import sys, warnings, regtrace
+folder, log, send = sys.argv[1:]
+run = regtrace.open(folder)
+warnings.simplefilter("error")
+waits = run.waits(places=True)
+late = waits[waits["for_stack"].str.contains("second;give", na=False) & (waits["kind"] == "late sender")]
+assert set(late["for_rank"]) == {1} and set(late["rank"]) == {0} and set(late["for_function"]) == {"MPI_Send"}, late
+assert set(late["for_site_function"]) == {"give"} and set(late["for_line"]) == {int(send)}, late
+assert late["for_file"].str.endswith("/late.c").all() and late["for_stack"].str.contains(r"(?:^|;)main;second;give$").all(), late
+cost, logged = late["wait_ns"].sum(), float(open(log).read())
+assert abs(cost - logged) <= 0.05 * logged, (cost, logged)
+# The sites of all calls, and of the waits, are the same.
+calls = run.mpi_calls(places=True)
+assert calls["stack"].notna().eq(calls["path"] != 0).all() and len(calls) == len(run.mpi_calls())
+both = waits.merge(calls, on=["rank", "thread", "begin_ns"], suffixes=("", "_of_call"))
+assert len(both) == len(waits) and all((both[c] == both[f"{c}_of_call"]).all() for c in ("function", "window", "path", "stack")), both
+sends = calls[calls["stack"].str.endswith(";give", na=False)]
+assert len(sends) == 60 and set(sends["line"]) == {int(send)} and set(sends["function"]) == {"MPI_Send"}, sends
+assert sends["stack"].str.contains(";first;").sum() == 20, sends
+END
+
+cat >files.py <<'END'
+import json, os, subprocess, sys, warnings, h5py, regtrace
+folder = sys.argv[1]
+tool = sys.argv[2]
+def waits(tool=None):
+    run = regtrace.open(folder, tool=tool)
+    return run.waits(), run.messages(), run.mpi_matrix("messages").to_numpy().tolist()
+def same(a, b):
+    return all(x.equals(y) if hasattr(x, "equals") else x == y for x, y in zip(a, b))
+def emulate(*options):
+    subprocess.run([tool, "emulate", *options, folder], capture_output=True, check=True)
+def refused(call, *words):
+    try:
+        call()
+    except regtrace.RegtraceError as e:
+        assert all(w in str(e) for w in words), e
+        return
+    raise AssertionError(words)
+have, path = waits(), os.environ["PATH"]
+assert len(have[0]) > 10 and len(have[1]) == 8 + 120 + 1, have[1]
+assert not os.path.exists(f"{folder}/channels.h5"), "reading leaves nothing in the run's folder"
+os.environ["PATH"] = "/nowhere"
+refused(waits, "needs the command regtrace", "PATH", "tool=")
+refused(lambda: waits("/nowhere/regtrace"), "/nowhere/regtrace is no program")
+refused(lambda: waits("/bin/false"), "/bin/false emulate", "failed")
+assert same(waits(tool), have), "tool= names the command"
+for options in ((), ("--matches",), ("--policy", "salvage")):
+    emulate(*options)
+    assert same(waits(), have), "the run's file is read without the command"
+for options in (("--rank", "0"), ("--messages", "none")):
+    emulate(*options)
+    refused(waits, "needs the command regtrace")
+    assert same(waits(tool), have), "a file of another rank or without messages is not"
+emulate()
+with h5py.File(f"{folder}/channels.h5", "a") as f:
+    f.attrs["events"] = f.attrs["events"] - 1
+assert same(waits(tool), have), "nor one of fewer events"
+with h5py.File(f"{folder}/channels.h5", "a") as f:
+    f.attrs["events"] = f.attrs["events"] + 1
+    del f["waits"]
+assert same(waits(tool), have), "nor one of an older version"
+os.rename(f"{folder}/channels.h5", "old.h5")
+with open("old", "w") as f:
+    f.write('#!/bin/sh\nwhile [ "$1" != --output ]; do shift; done\n/bin/cp old.h5 "$2"\n')
+os.chmod("old", 0o755)
+refused(lambda: waits(os.path.abspath("old")), "made by another version")
+# Efficiencies are the report's; those of a whole are products of those of its parts.
+os.environ["PATH"] = path
+told, = json.loads(subprocess.run([tool, "report", "--efficiency", "--json", folder], capture_output=True, check=True).stdout)["runs"]
+frame = regtrace.open(folder).efficiency()
+assert frame["window"].isna().tolist() == [True] + [False] * len(told["windows"]) and len(told["windows"]) == 1, frame
+for row, want in zip(frame.drop(columns="window").to_dict("records"), (told, *told["windows"])):
+    assert row == {name: want[name] for name in row}, (row, want)
+    assert abs(row["load_balance"] * row["serialisation"] * row["transfer"] - row["parallel_efficiency"]) < 1e-9, row
+two = regtrace.efficiency(folder, regtrace.open(folder))
+assert two[two["window"].isna()]["computation_scaling"].tolist() == [1, 1] and two["run"].tolist() == [folder] * 4, two
+END
+
+ran=0
+for mpi in $(mpis); do
+    "mpicc.$mpi" -O2 -g -w -o late "$source" 2>/dev/null || continue
+    ran=1
+    run 60 "$REGTRACE" run -quiet -callpath 16 -o "$mpi" -- "mpirun.$mpi" -np 2 ./late "$T/log"
+    is "$status" 0 "$mpi: the program ends" || diag "$err"
+    run 60 "$PYTHON" late.py "$mpi" log "$(line '/. the send')"
+    is "$status" 0 "$mpi: the late rank, its call path, the cost; places of all calls" || diag "$out$err"
+    run 60 "$PYTHON" files.py "$mpi" "$REGTRACE"
+    is "$status" 0 "$mpi: the file of matches, the command, efficiencies" || diag "$out$err"
+done
+[ $ran = 1 ] || skip_all 'no MPI with a compiler'
+
+cat >burn.c <<'END'
+#include <time.h>
+static volatile int x;
+__attribute__((noinline)) static void burn(void)
+{
+    for (int i = 0; i < 100000; i++)
+        x++; /* burns */
+    x++;
+}
+__attribute__((noinline)) static void outer(void)
+{
+    for (clock_t until = clock() + CLOCKS_PER_SEC / 5; clock() < until;)
+        burn();
+    x++;
+}
+int main(void)
+{
+    outer();
+    return x == 0;
+}
+END
+gcc -O1 -g -o burn burn.c || exit 99
+cat >burn.py <<'END'
+import sys, regtrace
+run = regtrace.open("burn.d")
+samples = run.samples(places=True)
+own = samples[samples["function"] == "burn"]
+assert len(own) > 0.8 * len(samples) > 0 and len(samples) == len(run.samples()), samples
+assert (own["line"] == int(sys.argv[1])).mean() > 0.5 and own["file"].str.endswith("/burn.c").all(), own
+assert own["stack"].str.endswith(sys.argv[2]).all(), own["stack"]
+END
+for n in 16 0; do
+    rm -rf burn.d
+    run 60 "$REGTRACE" run -quiet -sample cpu:1ms -callpath $n -o burn.d -- ./burn
+    stack=$([ $n = 0 ] && echo burn || echo 'main;outer;burn')
+    run 60 "$PYTHON" burn.py "$(grep -n '/. burns' burn.c | cut -d: -f1)" "$stack"
+    is "$status" 0 "samples have function, file, line and stack with -callpath $n" || diag "$out$err"
+done
+done_testing
