@@ -104,6 +104,25 @@ for mpi in $(mpis); do
 done
 [ $ran = 1 ] || skip_all 'no MPI with a compiler'
 
+cat >diff.py <<'END'
+import json, subprocess, sys, regtrace
+tool, one, two = sys.argv[1:]
+told = json.loads(subprocess.run([tool, "diff", "--json", one, two], capture_output=True, check=True).stdout)
+frame = regtrace.diff(one, regtrace.open(two))
+tables = {name: rows for name, rows in told.items() if name in set(frame["table"])}
+assert {"totals", "mpi", "waits"} <= tables.keys() and len(frame) == sum(map(len, tables.values())), frame
+want = [(table, row["name"], row["time_ns"]["run_1"], row["time_ns"]["run_2"]) for table, rows in tables.items() for row in rows]
+assert list(frame[["table", "name", "time_ns_1", "time_ns_2"]].itertuples(index=False, name=None)) == want, (frame, want)
+assert not regtrace.diff(one, one)["time_ns_difference"].any()
+END
+if "$REGTRACE" help diff >/dev/null 2>&1; then
+    cp -r "$mpi" copy
+    run 60 "$PYTHON" diff.py "$REGTRACE" "$mpi" copy
+    is "$status" 0 "diff() has what the command finds" || diag "$out$err"
+else
+    skip "diff() has what the command finds" "this build has no regtrace diff"
+fi
+
 cat >burn.c <<'END'
 #include <time.h>
 static volatile int x;

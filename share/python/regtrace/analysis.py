@@ -41,7 +41,7 @@ def matrix(messages, unmatched, size, what):
     tables = {"messages": messages, "sends": sends[~nowhere]}
     out = np.zeros((size, size), dtype=np.int64)
     for table in tables.values():
-        np.add.at(out, (table["sender"].to_numpy(), table["receiver"].to_numpy()), table["bytes"].to_numpy(dtype=np.int64) if what == "bytes" else 1)
+        np.add.at(out, (table["sender"].to_numpy(), table["receiver"].to_numpy()), table["bytes"].to_numpy() if what == "bytes" else 1)
     frame = pd.DataFrame(out, index=pd.RangeIndex(size, name="sender"), columns=pd.RangeIndex(size, name="receiver"))
     frame.attrs["source"] = " and ".join(name for name, table in tables.items() if len(table)) or "messages"
     return frame

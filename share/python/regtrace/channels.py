@@ -132,6 +132,8 @@ class Channels:
             reasons = _text(f["unmatched"].attrs["reasons"]).split("; ")
             kinds = _text(f["waits"].attrs["kinds"]).split("; ")
             left = int(f["waits"].attrs["unmatched_collectives"])
+        for frame in (messages, unmatched):
+            frame["bytes"] = frame["bytes"].astype(np.int64)
         for frame in (messages, unmatched, waits):
             for column in frame.columns.intersection(_TIMES):
                 frame[column] += origin

@@ -3,12 +3,11 @@
 
 import warnings
 
+import numpy as np
 import pandas as pd
 
 from regtrace import toolkit
 from regtrace.errors import IncompleteWarning
-
-SCALING = ("computation_scaling", "instruction_scaling", "ipc_scaling")
 
 
 def _ask(runs, *arguments):
@@ -17,8 +16,21 @@ def _ask(runs, *arguments):
     return toolkit.read_json(tool, *arguments, *(getattr(run, "path", run) for run in runs))
 
 
-def _columns(figures):
-    return {name: value for name, value in figures.items() if name not in ("dir", "why_not", "windows", "ordinal", *SCALING)}
+def _figures(figures):
+    """Returns the figures of a window, or of all; those that are not known are NaN."""
+    whole = ("processes", "unfinished_processes", "dropped")
+    return {name: value if name in whole else np.nan if value is None else float(value)
+            for name, value in figures.items() if name not in ("dir", "why_not", "windows", "ordinal")}  # fmt: skip
+
+
+def efficiency_rows(runs, stacklevel):
+    """Returns the rows of efficiency()."""
+    found = []
+    for run in _ask(runs, "report", "--efficiency", "--json")["runs"]:
+        if run["why_not"]:
+            warnings.warn(f"{run['dir']}: {run['why_not']}", IncompleteWarning, stacklevel=stacklevel + 1)
+        found += [{"run": run["dir"], "window": w.get("ordinal"), **_figures(w)} for w in (run, *run["windows"])]
+    return pd.DataFrame(found).astype({"window": "Int64"})
 
 
 def efficiency(*runs):
@@ -27,13 +39,7 @@ def efficiency(*runs):
     `run` is the run's folder. The rows of whole runs have computation_scaling, instruction_scaling
     and ipc_scaling, relative to the first run.
     """
-    rows = []
-    for run in _ask(runs, "report", "--efficiency", "--json")["runs"]:
-        if run["why_not"]:
-            warnings.warn(f"{run['dir']}: {run['why_not']}", IncompleteWarning, stacklevel=2)
-        rows.append({"run": run["dir"], "window": None, **_columns(run), **{name: run[name] for name in SCALING}})
-        rows += [{"run": run["dir"], "window": w["ordinal"], **_columns(w)} for w in run["windows"]]
-    return pd.DataFrame(rows).astype({"window": "Int64"})
+    return efficiency_rows(runs, 2)
 
 
 def diff(run1, run2):

@@ -23,9 +23,8 @@ WAITS = ["kind", "rank", "thread", "window", "function", "begin_ns", "wait_ns", 
 class Matches:
     """The tables of channels.h5 about matches (share/doc/schema.md).
 
-    Times are ns of CLOCK_MONOTONIC on rank 0's node.
-    threads: /rows/thread. collectives_left: collective calls of which the calls of other ranks are
-    not known.
+    Times are ns of CLOCK_MONOTONIC on rank 0's node. threads: /rows/thread. collectives_left:
+    collective calls of which the calls of other ranks are not known.
     """
 
     threads: pd.DataFrame
@@ -71,13 +70,15 @@ class Matches:
         )[WAITS]
         if known is None:
             return frame
-        return pd.concat([frame, self._sites(waits, files, "", known), self._sites(waits, files, "for_", known)], axis=1)
+        # Several programs of one process, by exec, have files of one pid: the first one calls MPI.
+        paths = {(f.rank, f.pid): program.paths(f, known) for f in reversed(files)}
+        return pd.concat([frame, self._sites(waits, paths, ""), self._sites(waits, paths, "for_")], axis=1)
 
-    def _sites(self, waits, files, prefix, known):
+    def _sites(self, waits, paths, prefix):
         owner, parts = self.threads.loc[waits[f"{prefix}row"], ["rank", "pid"]], []
-        for f in {(f.rank, f.pid): f for f in reversed(files)}.values():  # exec leaves several files of one pid
-            here = np.flatnonzero((owner["rank"] == f.rank) & (owner["pid"] == f.pid))
-            columns = of_paths(program.paths(f, known), waits[f"{prefix}path"].to_numpy()[here], prefix)
+        for (rank, pid), table in paths.items():
+            here = np.flatnonzero((owner["rank"] == rank) & (owner["pid"] == pid))
+            columns = of_paths(table, waits[f"{prefix}path"].to_numpy()[here], prefix)
             parts.append(pd.DataFrame(columns, index=here))
         return pd.concat(parts).reindex(waits.index)
 

@@ -416,7 +416,8 @@ class Run:
         serialisation * transfer. NaN if unknown. useful_ns: time outside MPI, of all processes
         together.
         """
-        return comparison.efficiency(self).drop(columns=["run", *comparison.SCALING])
+        frame = comparison.efficiency_rows([self], 2)
+        return frame[[c for c in frame if c != "run" and not c.endswith("_scaling")]]
 
     def _outermost(self, window=None):
         return analysis.outermost(self.mpi_calls(window=window))
