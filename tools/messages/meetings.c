@@ -80,7 +80,40 @@ static void free_meeting(struct meetings *m, struct meeting *x)
     free(x);
 }
 
+/* Which ranks' data a rank needs. */
+enum need { NEEDS_ALL, NEEDS_ROOT, NEEDS_NOTHING };
+
+static enum need need_of(uint32_t function, bool is_root)
+{
+    static const char *const of_root[] = {"Bcast", "Scatter", "Scatterv"}, *const for_root[] = {
+                                                                               "Reduce", "Gather",
+                                                                               "Gatherv"};
+    const char *name = event_mpi_name(function) + strlen("MPI_");
+    size_t n = strlen(name);
+    n -= n > 2 && strcmp(name + n - 2, "_c") == 0 ? 2 : 0; /* with large counts */
+    for (size_t i = 0; i < 3; i++) {
+        if (strlen(of_root[i]) == n && strncmp(of_root[i], name, n) == 0)
+            return is_root ? NEEDS_NOTHING : NEEDS_ROOT;
+        if (strlen(for_root[i]) == n && strncmp(for_root[i], name, n) == 0)
+            return is_root ? NEEDS_ALL : NEEDS_NOTHING;
+    }
+    return NEEDS_ALL;
+}
+
 /* --- waits ------------------------------------------------------------------------------------ */
+
+/* Returns the call on which this one depended: the root's, if this one needs only its data and it
+ * came later; else the last one. */
+static const struct entry *cause_of(const struct meeting *x, const struct entry *e,
+                                    const struct entry *last)
+{
+    if (need_of(x->function, e->is_root) != NEEDS_ROOT)
+        return last;
+    for (size_t i = 0; i < x->count; i++)
+        if (x->entries[i].is_root && x->entries[i].begin > e->begin)
+            return &x->entries[i];
+    return last;
+}
 
 /* Reports the waits for the rank that came last. */
 static void tell(const struct meetings *m, const struct meeting *x)
@@ -92,17 +125,22 @@ static void tell(const struct meetings *m, const struct meeting *x)
     for (size_t i = 0; i < x->count; i++) {
         const struct entry *e = &x->entries[i];
         int64_t until = e->end < last->begin ? e->end : last->begin;
+        if (until <= e->begin)
+            continue;
+        const struct entry *cause = cause_of(x, e, last);
         const struct wait_state wait = {
             .kind = WAIT_AT_COLLECTIVE,
             .rank = e->rank,
             .for_rank = last->rank,
+            .stream = e->stream,
+            .for_stream = cause->stream,
             .window = e->window,
             .begin_ns = e->begin,
             .ns = until - e->begin,
+            .for_ns = cause->begin,
             .site = {.stream = e->stream, .path = e->path, .function = x->function},
             .cause = {.stream = last->stream, .path = last->path, .function = x->function}};
-        if (wait.ns > 0)
-            m->told(m->context, &wait);
+        m->told(m->context, &wait);
     }
 }
 
@@ -157,26 +195,6 @@ static size_t place_of(struct meetings *m, struct meeting *x, uint32_t process)
         x->over -= x->entries[place].is_over;
     }
     return place;
-}
-
-/* Which ranks' data a rank needs. */
-enum need { NEEDS_ALL, NEEDS_ROOT, NEEDS_NOTHING };
-
-static enum need need_of(uint32_t function, bool is_root)
-{
-    static const char *const of_root[] = {"Bcast", "Scatter", "Scatterv"}, *const for_root[] = {
-                                                                               "Reduce", "Gather",
-                                                                               "Gatherv"};
-    const char *name = event_mpi_name(function) + strlen("MPI_");
-    size_t n = strlen(name);
-    n -= n > 2 && strcmp(name + n - 2, "_c") == 0 ? 2 : 0; /* with large counts */
-    for (size_t i = 0; i < 3; i++) {
-        if (strlen(of_root[i]) == n && strncmp(of_root[i], name, n) == 0)
-            return is_root ? NEEDS_NOTHING : NEEDS_ROOT;
-        if (strlen(for_root[i]) == n && strncmp(for_root[i], name, n) == 0)
-            return is_root ? NEEDS_ALL : NEEDS_NOTHING;
-    }
-    return NEEDS_ALL;
 }
 
 int64_t meetings_need(const struct meetings *m, uint32_t stream)
