@@ -53,13 +53,13 @@ preload/window:preload/count preload/window:preload/images preload/window:preloa
 preload/window:preload/patch preload/window:preload/stack preload/window:preload/values preload/window:preload/waits
 preload/waits:preload/count preload/waits:preload/libc preload/waits:preload/memory
 preload/waits:preload/stack
-tools:tools/streams tools/messages:tools/streams
+tools:tools/streams tools/messages:tools/streams tools/causes:tools/messages tools/causes:tools/streams
 tools/channels:tools/messages tools/channels:tools/streams tools/channels/mpi:tools/streams
 tools/paraver:tools/channels tools/paraver:tools/messages tools/paraver:tools/streams
 tools/export:tools/channels tools/export:tools/messages tools/export:tools/streams
 tools/timeline:tools/channels tools/timeline:tools/messages tools/timeline:tools/streams
 tools/timeline:tools/timeline/picture
-tools/report:tools/messages tools/values:tools/report
+tools/report:tools/messages tools/report:tools/causes tools/values:tools/report
 tools/doctor:tools/run tools/memory:tools/run
 tools/memory:tools/memory/compile tools/memory:tools/memory/stats
 tools/memory/stats:tools/memory/compile'

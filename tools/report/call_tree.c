@@ -238,26 +238,32 @@ void call_tree_print(FILE *out, struct report *r, size_t top)
     free(p.shown);
 }
 
-/* Prints the places from the outermost one to this node, but those that start programs. */
-static void print_stack(FILE *out, struct report *r, uint32_t node, const char *between)
+/* Prints the places below the node `above` down to this one, but those that start programs. Returns
+ * whether there is one. */
+static bool print_stack(FILE *out, struct report *r, uint32_t node, uint32_t above,
+                        const char *between)
 {
+    if (node == above || node == KEY_NONE)
+        return false;
     const struct call_node *n = &r->call_tree.nodes[node];
-    bool has_parent = n->parent != KEY_NONE && !is_start(r, &r->call_tree.nodes[n->parent]);
-    if (n->parent != KEY_NONE)
-        print_stack(out, r, n->parent, between);
+    bool has_parent = print_stack(out, r, n->parent, above, between);
     if (is_start(r, n))
-        return;
+        return has_parent;
     if (has_parent)
         (void)fputs(between, out);
     print_node(out, r, n);
+    return true;
 }
 
 void call_tree_print_path(FILE *out, struct report *r, uint32_t node)
 {
-    if (node != KEY_NONE)
-        print_stack(out, r, node, " > ");
-    else
+    if (!call_tree_print_below(out, r, node, KEY_NONE))
         (void)fputs("(unknown)", out);
+}
+
+bool call_tree_print_below(FILE *out, struct report *r, uint32_t node, uint32_t above)
+{
+    return print_stack(out, r, node, above, " > ");
 }
 
 static void json_places(struct json *j, struct report *r, uint32_t node)
@@ -283,7 +289,7 @@ void call_tree_print_folded(FILE *out, struct report *r)
     for (uint32_t i = 0; i < r->call_tree.keys.count; i++) {
         if (!r->call_tree.nodes[i].is_mpi)
             continue;
-        print_stack(out, r, i, ";");
+        (void)print_stack(out, r, i, KEY_NONE, ";");
         (void)fprintf(out, " %.0f\n", r->call_tree.nodes[i].time_ns / 1e3);
     }
 }

@@ -40,6 +40,9 @@ struct report;
 void call_tree_print(FILE *out, struct report *r, size_t top);
 /* Prints the path of a node, from main on: "main, a.c:9 > work, a.c:5". */
 void call_tree_print_path(FILE *out, struct report *r, uint32_t node);
+/* Prints that part of the path which is below the node `above`, one of its places (KEY_NONE: all of
+ * it). Returns whether there is any. */
+bool call_tree_print_below(FILE *out, struct report *r, uint32_t node, uint32_t above);
 /* Writes a member "call_path": its places, the outermost first. */
 void call_tree_json_path(struct json *j, struct report *r, uint32_t node);
 /* Prints a line "place;place;function MICROSECONDS" for each path, as flamegraph.pl and speedscope

@@ -16,7 +16,7 @@ struct report_options {
     const char *path[MOST_FOLDERS];
     size_t paths;
     const char *whole;
-    bool json, all, hot, tree, folded, pprof, efficiency;
+    bool json, all, hot, tree, folded, pprof, efficiency, critical_path;
     uint64_t top, wait;
     struct rank_list ranks;
     struct window_span windows;
@@ -38,6 +38,8 @@ static int take_option(struct report_options *o, const struct arguments *a)
         o->pprof = true;
     else if (strcmp(name, "efficiency") == 0)
         o->efficiency = true;
+    else if (strcmp(name, "critical-path") == 0)
+        o->critical_path = true;
     else if (strcmp(name, "folded") == 0)
         o->folded = true;
     else if (strcmp(name, "rank") == 0 && rank_list_parse(&o->ranks, a->value, &e) != 0)
@@ -84,12 +86,12 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
         tool_error("report",
                    "--json, --pprof and --folded take one folder at a time; \"%s\" is a second one",
                    o->path[1]);
-    else if (o->hot + o->tree + o->efficiency + o->pprof > 1 ||
-             (o->folded && (o->efficiency || o->pprof)) ||
-             (o->json && (o->tree || o->folded || o->pprof)))
+    else if (o->hot + o->tree + o->efficiency + o->pprof + o->critical_path > 1 ||
+             (o->folded && (o->efficiency || o->pprof || o->critical_path)) ||
+             (o->json && (o->tree || o->folded || o->pprof || o->critical_path)))
         tool_error("report",
-                   "one of --hot, --tree, --pprof and --efficiency at a time; --json goes with "
-                   "--hot and --efficiency, --folded with --hot");
+                   "one of --hot, --tree, --pprof, --efficiency and --critical-path at a time; "
+                   "--json goes with --hot and --efficiency, --folded with --hot");
     else
         return 0;
     return 1;
@@ -138,6 +140,8 @@ static void print_one(const struct report_options *o, struct report *r, const st
         tool_error("report", "no memory");
     else if (o->pprof)
         return;
+    else if (o->critical_path)
+        report_print_critical_path(stdout, r, (size_t)o->top, o->all);
     else if (o->tree)
         call_tree_print(stdout, r, (size_t)o->top);
     else if (r->failed < r->rank_count)
@@ -296,6 +300,9 @@ static const struct command_option report_options[] = {
      "how well the run uses its processes: load balance, serialisation, transfer; of several runs "
      "side by side, with scaling",
      0},
+    {"critical-path", NULL,
+     "the sequence of activities that decides how long windows take, by activity, rank and window",
+     0},
     {"window", "N[-M]",
      "only the windows with these ordinals: their events, calls, times and waits for other ranks; "
      "messages from rank to rank, what is lost, waits for the writer and own overhead of the slow "
@@ -321,12 +328,9 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis =
-        "[--hot | --tree | --pprof | --efficiency] [--folded] [--json] [--rank LIST] [--window "
-        "N[-M]] [--total DIR] "
-        "[--top N] "
-        "[--messages WHICH] [--all] [--wait "
-        "SECONDS] DIR...",
+    .synopsis = "[--hot | --tree | --pprof | --efficiency | --critical-path] [--folded] [--json] "
+                "[--rank LIST] [--window N[-M]] [--total DIR] [--top N] [--messages WHICH] [--all] "
+                "[--wait SECONDS] DIR...",
     .description =
         "Each DIR is the folder of a run, its regtrace.h5, or one rank file (--json takes one). "
         "Files whose process has "
@@ -348,14 +352,23 @@ const struct command command_report = {
         "The table by call site has the function and source line that each MPI function was called "
         "in, of all ranks together: time, what of it was waiting for other ranks, the rank with "
         "the longest time. Names and lines are looked up now, in the images as they are on this "
-        "machine; lines need debug information (-g). Calls that came late are those that other "
-        "ranks waited for, and cost is the time that those waited.\n\n"
+        "machine; lines need debug information (-g).\n\n"
         "The report shows waits if two ranks or more call MPI and all files are closed: late "
         "senders, "
         "late receivers of MPI_Ssend, and in collective calls the time until the last rank came; "
         "messages and calls are matched whatever the windows are, and what has no partner in "
         "windows "
-        "is counted with the reason. This is another pass over all events.\n\n"
+        "is counted with the reason. This is another pass over all events. "
+        "A further table has what ranks did while others waited for them: an MPI call without "
+        "its own waiting, or the time between two calls, as far as it took longer than for the "
+        "waiting rank since both were at the same time last. Direct costs are waits for this "
+        "rank, propagated ones waits for ranks that were late because they had waited for it. All "
+        "costs together are the time of all waits (Scalasca's delay costs).\n\n"
+        "--critical-path shows instead which activities decide how long windows take: from the "
+        "last end of a window backward, and at a wait on to the rank that came late. Windows of "
+        "one ordinal are one phase; those that not all ranks have, MPI_Init and MPI_Finalize are "
+        "left out. Imbalance is by how much the activity is longer than its mean over ranks, "
+        "without waiting.\n\n"
         "--tree shows instead the time in MPI by call path, from main on, as far as the run "
         "recorded callers (-callpath, REGTRACE_CALLPATH; 1, the default, is the call site alone). "
         "It has the -top paths with most time. --folded writes "
@@ -420,6 +433,13 @@ const struct command command_report = {
         "late_calls (the calls that other ranks waited for, by rank, kind and call path: function, "
         "call_path (places from the outermost one on: caller, line, inlined, image, "
         "return_offset), waits, cost_ns, longest_ns, longest_rank), "
+        "delays (rank, waits, direct_ns, propagated_ns, and the activity: kind (MPI: call has "
+        "function and call_path; between: from and to have them; region; function)), "
+        "delays_unknown_ns (waits whose cause is not known), critical_path (length_ns, activities "
+        "with path_ns, mean_ns, imbalance_ns, ranks with path_ns, windows with ordinal, processes, "
+        "partial (not all ranks have it), start_ns, stop_ns, crossings (from rank to rank), "
+        "broken (waits at which the path could not cross), rank and rank_ns of the rank with "
+        "most of it, dropped), "
         "unmatched_sends, unmatched_receives, unmatched_collectives (null where waits is), rates "
         "(of "
         "all ranks: instructions_per_cycle, cycles_per_second, branch_misses_percent, null where "
@@ -471,7 +491,8 @@ const struct command command_report = {
     .examples =
         "regtrace report regtrace-app-*\nregtrace report --json trace | python3 -m json.tool\n"
         "regtrace report --rank 0-3 --top 5 trace\nregtrace report --hot trace\n"
-        "regtrace report --tree trace\nregtrace report --efficiency trace-1 trace-2 "
+        "regtrace report --tree trace\nregtrace report --critical-path trace\nregtrace report "
+        "--efficiency trace-1 trace-2 "
         "trace-4\nregtrace report --folded trace | flamegraph.pl >mpi.svg",
     .exits = "0 fine, 1 a file could not be read (the rest is shown), 2 wrong usage.",
     .main = report_main,

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Adds up waits by the call that came late, and prints them. */
+ * Adds up waits by the call that came late, and writes them as JSON. */
 #include "tools/report/late_calls.h"
 
 #include "base/toolkit/array.h"
 #include "tools/report/report.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-
-#define SHOWN 10
 
 int late_calls_add(struct late_calls *l, const struct wait_state *x, uint32_t node)
 {
@@ -40,7 +37,7 @@ void late_calls_free(struct late_calls *l)
     *l = (struct late_calls){0};
 }
 
-/* --- printing --------------------------------------------------------------------------------- */
+/* --- as JSON --------------------------------------------------------------------------------- */
 
 static int by_cost(const void *a, const void *b)
 {
@@ -67,30 +64,6 @@ static const char *function_name(const struct report *r, const struct late_call 
 {
     bool known = c->function < REPORT_FUNCTIONS && r->names[c->function] != NULL;
     return known ? r->names[c->function] : "?";
-}
-
-void late_calls_print(FILE *out, struct report *r, const struct late_calls *l)
-{
-    const struct late_call **rows = l->keys.count > 0 ? sorted(l) : NULL;
-    if (rows == NULL)
-        return;
-    (void)fprintf(
-        out,
-        "\nCalls that came late (cost: how long other ranks waited for them, all together)"
-        "\n  %6s %-14s %-22s %10s %11s %11s %8s  %s\n",
-        "rank", "kind", "function", "waits", "cost", "longest", "of rank", "called in");
-    for (size_t i = 0; i < l->keys.count && i < SHOWN; i++) {
-        char cost[24], longest[24];
-        (void)fprintf(out, "  %6" PRId32 " %-14s %-22s %10" PRIu64 " %11s %11s %8" PRId32 "  ",
-                      rows[i]->rank, wait_kind_name(rows[i]->kind), function_name(r, rows[i]),
-                      rows[i]->waits, report_time_text(cost, rows[i]->cost_ns),
-                      report_time_text(longest, rows[i]->longest_ns), rows[i]->longest_rank);
-        call_tree_print_path(out, r, rows[i]->node);
-        (void)fputc('\n', out);
-    }
-    if (l->keys.count > SHOWN)
-        (void)fprintf(out, "  ... %u more (--json has them)\n", l->keys.count - SHOWN);
-    free(rows);
 }
 
 void late_calls_json(struct json *j, struct report *r, const struct late_calls *l)

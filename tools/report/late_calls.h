@@ -30,8 +30,6 @@ RT_MUST_CHECK int late_calls_add(struct late_calls *l, const struct wait_state *
 void late_calls_free(struct late_calls *l);
 
 struct report;
-/* Prints those that cost most; nothing if nobody waited. */
-void late_calls_print(FILE *out, struct report *r, const struct late_calls *l);
 /* Writes a member "late_calls". */
 void late_calls_json(struct json *j, struct report *r, const struct late_calls *l);
 

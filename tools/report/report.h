@@ -314,6 +314,9 @@ const struct ideal_window *report_ideal_windows(const struct report *r, size_t *
                                                 const char **why_not);
 void report_free_waits(struct report *r);
 void report_waits_print(FILE *out, struct report *r);
+/* Prints what decides how long windows take. top: activities shown, 0: all; all: every window and
+ * rank. */
+void report_print_critical_path(FILE *out, struct report *r, size_t top, bool all);
 /* Writes the members "waits", "messages" ... */
 void report_waits_json(struct json *j, struct report *r);
 

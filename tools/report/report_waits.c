@@ -4,6 +4,7 @@
 #include "tools/messages/wait_states.h"
 #include "tools/report/late_calls.h"
 #include "tools/report/report.h"
+#include "tools/report/report_causes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +33,6 @@ struct wait_pair {
 struct report_waits {
     struct report *report;
     const struct window_span *windows;
-    const struct comms *comms;
     struct wait_states *waits;
     struct wait_sum sums[WAIT_KINDS][REPORT_FUNCTIONS];
     struct rank_waits *ranks; /* by rank */
@@ -41,28 +41,18 @@ struct report_waits {
     struct unmatched unmatched;
     uint64_t messages, bytes, collectives_left;
     struct late_calls late;
+    struct place_names names;
+    struct report_causes causes;
     bool no_memory;             /* for all waits by call site */
     struct ideal_window *ideal; /* of each window, by ordinal */
     size_t window_count;
     char *why_not; /* why nothing is known; else NULL */
 };
 
-/* Finds the call site and the call path of a call; KEY_NONE: unknown. */
-static void place_of(struct report_waits *w, const struct wait_place *at, uint32_t *item,
-                     uint32_t *node)
-{
-    struct report *r = w->report;
-    const struct rt_rank *file =
-        at->path != 0 ? comms_file(w->comms, comms_process_of(w->comms, at->stream)) : NULL;
-    *item = *node = KEY_NONE;
-    if (file != NULL)
-        w->no_memory |= call_sites_find(&r->addresses, file, at->path, item) != 0 ||
-                        call_tree_path(&r->call_tree, &r->addresses, file, at->path, node) != 0;
-}
-
 static void add_wait(void *context, const struct wait_state *x)
 {
     struct report_waits *w = context;
+    w->no_memory |= history_wait(w->causes.history, x) != 0;
     if (!window_span_has(w->windows, x->window) || x->site.function >= REPORT_FUNCTIONS)
         return;
     struct wait_sum *s = &w->sums[x->kind][x->site.function];
@@ -74,12 +64,12 @@ static void add_wait(void *context, const struct wait_state *x)
         s->rank = x->rank;
         s->for_rank = x->for_rank;
     }
-    uint32_t item, node;
-    place_of(w, &x->site, &item, &node);
-    call_sites_add_wait(&w->report->call_sites, x->site.function, item, ns);
-    call_tree_add_wait(&w->report->call_tree, node, x->site.function, ns);
-    place_of(w, &x->cause, &item, &node);
-    w->no_memory |= late_calls_add(&w->late, x, node) != 0;
+    struct named_path at =
+        place_names_path(&w->names, comms_process_of(w->comms, x->site.stream), x->site.path);
+    call_sites_add_wait(&w->report->call_sites, x->site.function, at.item, ns);
+    call_tree_add_wait(&w->report->call_tree, at.node, x->site.function, ns);
+    at = place_names_path(&w->names, comms_process_of(w->comms, x->cause.stream), x->cause.path);
+    w->no_memory |= late_calls_add(&w->late, x, at.node) != 0;
     if (x->rank >= 0 && (uint32_t)x->rank < w->rank_count)
         w->ranks[x->rank].waited_ns += ns;
     if (x->for_rank >= 0 && (uint32_t)x->for_rank < w->rank_count)
@@ -119,11 +109,17 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
     struct progress p;
     uint64_t done = 0;
     bool got;
-    int rc = wait_states_open(&w->waits, s, c, true, add_wait, w, e);
+    w->names = (struct place_names){.report = w->report, .comms = c};
+    int rc = report_causes_open(&w->causes, s, &w->names);
+    if (rc != 0)
+        rt_error_set(e, "no memory");
+    else
+        rc = wait_states_open(&w->waits, s, c, true, add_wait, w, e);
     if (rc == 0)
         rc = messages_open(&messages, s, c, add_message, w, e);
     progress_begin(&p, "looking for waits, events");
     while (rc == 0 && (rc = streams_next(s, &r, &got, e)) == 0 && got) {
+        w->no_memory |= history_take(w->causes.history, &r) != 0;
         rc = wait_states_take(w->waits, &r, e);
         if (rc == 0)
             rc = messages_take(messages, &r, e);
@@ -135,6 +131,7 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
     if (rc == 0) {
         wait_states_end(w->waits, &w->collectives_left);
         keep_windows(w);
+        w->no_memory |= w->names.no_memory || report_causes_find(&w->causes, w->report) != 0;
     }
     progress_end(&p);
     messages_close(messages);
@@ -217,7 +214,6 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
         rc = streams_open(&s, run, ranks, &skipped, &e);
     if (rc == 0 && opening.why == NULL)
         rc = comms_open(&c, s, &e);
-    w->comms = c;
     if (rc == 0 && opening.why == NULL)
         rc = pass(w, s, c, &e);
     if (rc == 0 && w->no_memory) {
@@ -242,6 +238,8 @@ void report_free_waits(struct report *r)
     if (r->waits == NULL)
         return;
     late_calls_free(&r->waits->late);
+    report_causes_free(&r->waits->causes);
+    place_names_free(&r->waits->names);
     free(r->waits->ranks);
     free(r->waits->ideal);
     free(r->waits->pairs);
@@ -368,7 +366,8 @@ void report_waits_print(FILE *out, struct report *r)
     }
     print_sums(out, r);
     print_ranks(out, w);
-    late_calls_print(out, r, &w->late);
+    report_delays_print(out, r, &w->causes, &w->names);
+    report_critical_path_summary(out, &w->causes);
     print_pairs(out, w);
     uint64_t left = w->collectives_left;
     for (int i = 0; i < UNMATCHED_REASONS; i++)
@@ -376,6 +375,16 @@ void report_waits_print(FILE *out, struct report *r)
     if (left > 0)
         (void)fputs("\nMessages and collective calls of which nobody knows the other side\n", out);
     print_left(out, w);
+}
+
+void report_print_critical_path(FILE *out, struct report *r, size_t top, bool all)
+{
+    const struct report_waits *w = r->waits;
+    const char *why_not = w != NULL ? w->why_not : "fewer than two ranks call MPI in windows";
+    if (why_not != NULL)
+        (void)fprintf(out, "%s\nThe critical path is unknown: %s\n", r->dir, why_not);
+    else
+        report_critical_path_print(out, r, &w->causes, &w->names, top, all);
 }
 
 /* --- as JSON ---------------------------------------------------------------------------------- */
@@ -437,6 +446,9 @@ void report_waits_json(struct json *j, struct report *r)
                                             "waits_by_rank",
                                             "messages",
                                             "late_calls",
+                                            "delays",
+                                            "delays_unknown_ns",
+                                            "critical_path",
                                             "unmatched_sends",
                                             "unmatched_receives",
                                             "unmatched_collectives"};
@@ -447,6 +459,8 @@ void report_waits_json(struct json *j, struct report *r)
     json_sums(j, r);
     json_ranks(j, w);
     late_calls_json(j, r, &w->late);
+    report_delays_json(j, r, &w->causes, &w->names);
+    report_critical_path_json(j, r, &w->causes, &w->names);
     uint64_t sends = 0, receives = 0;
     for (int i = 0; i < UNMATCHED_REASONS; i++) {
         sends += w->unmatched.sends[i];

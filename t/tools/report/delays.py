@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Computes the delay costs and the critical path of each window from the rank files alone, and
+compares them with what `regtrace report --json` says of that window.
+
+usage: delays.py RUN REPORT_JSON...   (one report a window, in order)
+
+The costs: each wait is followed to its causes by recursion, one wait after the other. The path:
+longest paths from the first opening on, forward over all calls in the order of time. Main threads
+alone; each message has a tag of its own; all collective calls are on MPI_COMM_WORLD. Prints what
+differs, then "N windows compared"."""
+import collections
+import glob
+import json
+import sys
+
+import h5py
+
+CUT, PATH = 0x04, 0x40
+COLLECTIVE = ("MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "MPI_Reduce")
+
+
+def signed(word):
+    return (int(word) ^ 0x80000000) - 0x80000000
+
+
+def places(rows, path):
+    """Returns the offsets of a path, the outermost first."""
+    found = ()
+    while path:
+        path, offset = rows[path]
+        found = (offset,) + found
+    return found
+
+
+class Call:
+    """A call or an edge: begin and end are the same then."""
+
+    def __init__(self, rank, name, begin, peer=None, tag=None):
+        self.rank, self.name, self.begin, self.end, self.peer, self.tag = rank, name, begin, begin, peer, tag
+        self.path = ()  # return offsets, the outermost first
+        self.cause = None  # the call for which it waits
+        self.waits_until = begin
+
+    def label(self):
+        return (self.name, self.path)
+
+
+def read(path):
+    """Returns (rank, window -> calls with the edges around them)."""
+    with h5py.File(path, "r") as f:
+        rank, points, offset, drift = int(f.attrs["rank"]), f["calibration"][:], int(f.attrs["clock_offset_ns"]), float(f.attrs["clock_drift"])
+        names = {int(r["code"]): (r["name"].decode(), r["label"].decode()) for r in f["functions"][:]}
+        rows = {int(r["path"]): (int(r["parent"]), int(r["offset"])) for r in f["paths"][:]}
+        events = f["events"][:]
+    first, last = points[0], points[-1]
+    rate = (int(last["monotonic_ns"]) - int(first["monotonic_ns"])) / (int(last["ticks"]) - int(first["ticks"]))
+    windows = collections.defaultdict(list)
+    for e in events:
+        if int(e["thread"]) != 0:
+            continue
+        ns = (int(e["clock"]) - int(first["ticks"])) * rate + int(first["monotonic_ns"])
+        ns += offset + drift * (ns - int(first["monotonic_ns"]))
+        name, label = names.get(int(e["code"]), ("?", ""))
+        calls = windows[int(e["window"])]
+        if name == "EV_WINDOW_OPEN":
+            calls.append(Call(rank, "the window's opening", ns))
+        elif name == "EV_WINDOW_CLOSE":
+            calls.append(Call(rank, "the window's closing", ns))
+        elif name.startswith("MPI_") and label == "enter":
+            calls.append(Call(rank, name, ns, signed(int(e["a"]) & 0xFFFFFFFF), signed(int(e["a"]) >> 32)))
+        elif name.startswith("MPI_"):
+            calls[-1].end = ns
+            if int(e["flags"]) & PATH:
+                calls[-1].path = places(rows, int(e["b"]))
+    return rank, windows
+
+
+def find_causes(ranks):
+    """Sets for whom calls wait, and until when. ranks: rank -> calls."""
+    sends = {(c.rank, c.peer, c.tag): c for calls in ranks.values() for c in calls if c.name in ("MPI_Send", "MPI_Ssend")}
+    receives = {(c.peer, c.rank, c.tag): c for calls in ranks.values() for c in calls if c.name in ("MPI_Recv", "MPI_Irecv")}
+    for calls in ranks.values():
+        open_receives = []
+        for c in calls:
+            late = []
+            if c.name == "MPI_Irecv":
+                open_receives.append(c)
+            if c.name == "MPI_Recv":
+                late = [sends[c.peer, c.rank, c.tag]]
+            if c.name == "MPI_Waitall":
+                late = [sends[r.peer, r.rank, r.tag] for r in open_receives]
+            if c.name == "MPI_Ssend":
+                late = [receives[c.rank, c.peer, c.tag]]
+            if late:
+                c.cause = max(late, key=lambda x: x.begin)
+    turns = {rank: [c for c in calls if c.name in COLLECTIVE] for rank, calls in ranks.items()}
+    for meeting in zip(*turns.values()):
+        last = max(meeting, key=lambda x: x.begin)
+        for c in meeting:
+            root = next((x for x in meeting if x.rank == c.peer), None)
+            c.cause = root if c.name == "MPI_Bcast" and c is not root and root.begin > c.begin else last
+    for calls in ranks.values():
+        for c in calls:
+            until = min(c.cause.begin, c.end) if c.cause is not None else c.begin
+            c.waits_until = max(c.begin, until)
+
+
+def slices(calls, before, begin, end):
+    """Returns the activities (None: waiting) of a rank in the given time, before one of its calls."""
+    found = collections.Counter()
+    for last, c in zip(calls, calls[1:]):
+        parts = [(("between",) + last.label() + c.label(), last.end, c.begin)]
+        if c is not before:
+            parts += [(None, c.begin, c.waits_until), (("call",) + c.label(), c.waits_until, c.end)]
+        for activity, a, b in parts:
+            found[activity] += max(0, min(b, end) - max(a, begin))
+        if c is before:
+            return found
+    return found
+
+
+class Costs:
+    def __init__(self, ranks):
+        self.ranks, self.direct, self.propagated = ranks, collections.Counter(), collections.Counter()
+        for calls in ranks.values():
+            for c in calls:
+                if c.waits_until > c.begin:
+                    self.follow(c, c.waits_until - c.begin, self.direct)
+
+    def common_time(self, waiting, late):
+        """When were the ranks of both calls, before these, at the same time last?"""
+        mine, others = self.ranks[waiting.rank], self.ranks[late.rank]
+        mine, others = mine[:mine.index(waiting)], others[:others.index(late)]
+        times = [mine[0].begin, others[0].begin]
+        met = {(id(c.cause)): c.cause.begin for c in mine if c.waits_until > c.begin and c.cause.begin <= c.end}
+        for c in mine:
+            if id(c.cause) in met and c.cause.rank == late.rank:
+                times.append(c.cause.begin)
+        for c in others:
+            if c.waits_until > c.begin and c.cause.begin <= c.end and (c.cause.rank == waiting.rank or id(c.cause) in met):
+                times.append(c.cause.begin)
+        return max(times)
+
+    def follow(self, wait, cost, to):
+        late = wait.cause
+        begin, end = self.common_time(wait, late), wait.waits_until
+        own = slices(self.ranks[late.rank], late, begin, end)
+        other = slices(self.ranks[wait.rank], wait, begin, wait.begin)
+        excess = {activity: ns - other[activity] for activity, ns in own.items() if ns > other[activity]}
+        total = sum(excess.values())
+        for activity, ns in excess.items():
+            part = cost * ns / total
+            if activity is not None:
+                to[(late.rank,) + activity] += part
+                continue
+            for c in self.ranks[late.rank]:
+                if c is late:
+                    break
+                waited = max(0, min(c.waits_until, end) - max(c.begin, begin))
+                if waited > 0:
+                    self.follow(c, part * waited / own[None], self.propagated)
+
+
+def critical_path(ranks):
+    """Returns (length, its begin, activity -> time, rank -> time)."""
+    first = min(calls[0].begin for calls in ranks.values())
+    longest = {calls[0]: (calls[0].begin - first, None, None) for calls in ranks.values()}  # length at the end, from where, what
+    begins = {}
+    before = {c: last for calls in ranks.values() for last, c in zip(calls, calls[1:])}
+    steps = sorted([(c.begin, 0, c.rank, c) for c in before] + [(c.end, 1, c.rank, c) for c in before], key=lambda s: s[:3])
+    for _, is_end, _, c in steps:
+        if not is_end:
+            begins[c] = longest[before[c]][0] + c.begin - before[c].end
+            continue
+        ways = [(begins[c] + c.end - c.waits_until, before[c], [(("between",) + before[c].label() + c.label(), c.begin - before[c].end), (("call",) + c.label(), c.end - c.waits_until)])]
+        if c.cause in begins and c.waits_until > c.begin and c.cause.begin <= c.end:
+            x = c.cause
+            ways.append((begins[x] + c.end - x.begin, before[x], [(("between",) + before[x].label() + x.label(), x.begin - before[x].end), (("call",) + c.label(), c.end - x.begin)]))
+        longest[c] = max(ways, key=lambda w: w[0])
+    c = last = max((calls[-1] for calls in ranks.values()), key=lambda x: x.end)
+    activities, on_rank = collections.Counter(), collections.Counter()
+    while longest[c][1] is not None:
+        _, source, ((gap, gap_ns), (call, call_ns)) = longest[c]
+        activities[gap] += gap_ns
+        activities[call] += call_ns
+        on_rank[source.rank] += gap_ns
+        on_rank[c.rank] += call_ns
+        c = source
+    return last.end - c.end, activities, on_rank
+
+
+def label(row):
+    def of(call):
+        return (call["function"], tuple(int(place["return_offset"], 16) for place in call["call_path"]))
+
+    if row["kind"] == "between":
+        return ("between",) + of(row["from"]) + of(row["to"])
+    return ("call",) + of(row["call"])
+
+
+def compare(what, got, want):
+    """Times of one activity may differ by rounding to ns, for each wait and call."""
+    for key in set(got) | set(want):
+        a, b = got.get(key, 0), want.get(key, 0)
+        if abs(a - b) > 2000 + 1e-4 * abs(b):
+            print(f"{what}: {key}: {a}, by the rank files {b}")
+
+
+def main(run, reports):
+    ranks = dict(read(path) for path in sorted(glob.glob(f"{run}/rank-*.h5")))
+    for number, name in enumerate(reports):
+        with open(name, encoding="utf-8") as f:
+            report = json.load(f)
+        parts = {rank: windows[number] for rank, windows in ranks.items()}
+        find_causes(parts)
+        costs = Costs(parts)
+        rows = {(d["rank"],) + label(d): d for d in report["delays"]}
+        compare(f"window {number}, direct", {k: d["direct_ns"] for k, d in rows.items()}, costs.direct)
+        compare(f"window {number}, propagated", {k: d["propagated_ns"] for k, d in rows.items()}, costs.propagated)
+        length, activities, on_rank = critical_path(parts)
+        path = report["critical_path"]
+        compare(f"window {number}, path", {"length": path["length_ns"]}, {"length": length})
+        compare(f"window {number}, path", {label(a): a["path_ns"] for a in path["activities"]}, activities)
+        compare(f"window {number}, path by rank", {r["rank"]: r["path_ns"] for r in path["ranks"]}, on_rank)
+        means = collections.Counter()
+        for calls in parts.values():
+            for activity, ns in slices(calls, None, -1e30, 1e30).items():
+                means[activity] += ns / len(parts)
+        compare(f"window {number}, mean", {label(a): a["mean_ns"] for a in path["activities"]}, {k: means[k] for k in activities if activities[k] > 0})
+    print(len(reports), "windows compared")
+
+
+main(sys.argv[1], sys.argv[2:])

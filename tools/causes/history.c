@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Notes the calls of each thread, and what it did between them: in which of its functions and named
+ * regions it was, as far as these are recorded. */
+#include "tools/causes/history.h"
+
+#include "base/format/event_fields.h"
+#include "base/search.h"
+#include "base/toolkit/array.h"
+#include "tools/mpi_leave.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPEN_MOST = 64, SLICES_MOST = 64 };
+
+/* A thread while its events are read. */
+struct present {
+    uint32_t depth; /* of MPI calls */
+    uint32_t told_path;
+    int64_t begin; /* of the outermost call */
+    bool is_known; /* a window is open, and MPI_Finalize has not begun */
+    int32_t window;
+    /* Functions and regions that are open, the innermost last; further ones are only counted. */
+    uint32_t open[OPEN_MOST];
+    size_t open_count;
+    /* Time since the last call, by the innermost of them; KEY_NONE: none is open. */
+    struct past_part slices[SLICES_MOST];
+    size_t slice_count;
+    int64_t since;
+};
+
+struct history {
+    const struct comms *comms;
+    struct history_names names;
+    struct activities activities;
+    struct past_thread *threads; /* by stream */
+    struct present *presents;
+    uint32_t count;
+};
+
+struct history *history_open(const struct streams *streams, const struct comms *comms,
+                             const struct history_names *names)
+{
+    struct history *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        return NULL;
+    const struct thread_stream *all = streams_all(streams, &h->count);
+    h->comms = comms;
+    h->names = *names;
+    h->threads = calloc(h->count + 1u, sizeof *h->threads);
+    h->presents = calloc(h->count + 1u, sizeof *h->presents);
+    if (h->threads == NULL || h->presents == NULL || activities_begin(&h->activities) != 0) {
+        history_close(h);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < h->count; i++) {
+        h->threads[i].rank = comms_world_rank(comms, comms_process_of(comms, i));
+        h->threads[i].is_main = all[i].number == 0 && rt_rank_info(all[i].rank)->is_main;
+    }
+    return h;
+}
+
+/* --- time between calls ----------------------------------------------------------------------- */
+
+/* Gives the time since the last event to the innermost open function or region. Where too many take
+ * turns between two calls, the last slice has the rest. */
+static void slice(struct present *p, int64_t ns)
+{
+    size_t depth = p->open_count < OPEN_MOST ? p->open_count : OPEN_MOST, i = 0;
+    uint32_t activity = depth > 0 ? p->open[depth - 1] : KEY_NONE;
+    while (i < p->slice_count && p->slices[i].activity != activity && i + 1 < SLICES_MOST)
+        i++;
+    if (i == p->slice_count)
+        p->slices[p->slice_count++] = (struct past_part){.activity = activity};
+    p->slices[i].ns += ns > p->since ? ns - p->since : 0;
+    p->since = ns;
+}
+
+/* Notes what the thread did since its last call. Sets *before. */
+static int end_slices(struct past_thread *t, struct present *p, uint32_t between, uint32_t *before)
+{
+    *before = between;
+    for (size_t i = 0; i < p->slice_count; i++)
+        if (p->slices[i].activity == KEY_NONE)
+            p->slices[i].activity = between;
+    if (p->slice_count == 1)
+        *before = p->slices[0].activity;
+    if (p->slice_count > 1)
+        *before = PAST_PARTS | (uint32_t)t->part_count;
+    for (size_t i = 0; p->slice_count > 1 && i < p->slice_count; i++) {
+        void *parts = array_grown(t->parts, t->part_count, &t->part_room, sizeof *t->parts);
+        if (parts == NULL)
+            return -ENOMEM;
+        t->parts = parts;
+        p->slices[i].left = (uint32_t)(p->slice_count - i - 1);
+        t->parts[t->part_count++] = p->slices[i];
+    }
+    p->slice_count = 0;
+    return 0;
+}
+
+/* Takes the begin or end of a function or region. */
+static int take_nesting(struct history *h, const struct stream_record *r, bool begins)
+{
+    struct present *p = &h->presents[r->stream];
+    uint32_t process = comms_process_of(h->comms, r->stream), number, activity = KEY_NONE;
+    bool is_region = r->event.code == EV_REGION_BEGIN;
+    if (p->depth == 0 && p->is_known)
+        slice(p, r->ns);
+    if (!begins) {
+        p->open_count -= p->open_count > 0;
+        return 0;
+    }
+    if (is_region)
+        number = h->names.region(h->names.context, process, (uint32_t)r->event.a);
+    else
+        number = h->names.function(h->names.context, process, r->event.a, r->event.clock);
+    if (number != KEY_NONE)
+        activity = activities_add(&h->activities, is_region ? ACTIVITY_REGION : ACTIVITY_FUNCTION,
+                                  number, 0);
+    if (activity == KEY_NONE)
+        return -ENOMEM;
+    if (p->open_count < OPEN_MOST)
+        p->open[p->open_count] = activity;
+    p->open_count++;
+    return 0;
+}
+
+/* --- calls and edges -------------------------------------------------------------------------- */
+
+static int append(struct history *h, uint32_t stream, struct past_call c)
+{
+    struct past_thread *t = &h->threads[stream];
+    struct present *p = &h->presents[stream];
+    uint32_t between = KEY_NONE;
+    void *calls = array_grown(t->calls, t->count, &t->room, sizeof *t->calls);
+    if (calls == NULL || c.place == KEY_NONE)
+        return -ENOMEM;
+    t->calls = calls;
+    if (!past_begins(&c)) {
+        uint32_t last = t->calls[t->count - 1].place;
+        between = activities_add(&h->activities, ACTIVITY_BETWEEN, last, c.place);
+        if (between == KEY_NONE)
+            return -ENOMEM;
+    }
+    if (end_slices(t, p, between, &c.before) != 0)
+        return -ENOMEM;
+    t->calls[t->count++] = c;
+    p->since = c.end;
+    return 0;
+}
+
+static int edge(struct history *h, const struct stream_record *r, enum activity_edge which)
+{
+    struct present *p = &h->presents[r->stream];
+    p->is_known = which <= EDGE_DROPPED;
+    p->depth = 0;
+    p->told_path = 0;
+    if (p->is_known)
+        p->slice_count = 0;
+    else
+        slice(p, r->ns);
+    const struct past_call c = {.begin = r->ns, .end = r->ns, .place = which, .window = p->window};
+    return append(h, r->stream, c);
+}
+
+static int enter(struct history *h, const struct stream_record *r)
+{
+    struct present *p = &h->presents[r->stream];
+    if (p->depth++ != 0 || !p->is_known)
+        return 0;
+    if (strcmp(event_mpi_name(EVENT_MPI_FUNCTION(r->event.code)), "MPI_Finalize") == 0) {
+        int rc = edge(h, r, EDGE_FINALIZES);
+        p->depth = 1;
+        return rc;
+    }
+    slice(p, r->ns);
+    p->begin = r->ns;
+    return 0;
+}
+
+static int leave(struct history *h, const struct stream_record *r)
+{
+    struct present *p = &h->presents[r->stream];
+    uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
+    uint32_t path = mpi_leave_path(&r->event, &p->told_path);
+    if (p->depth == 0 || --p->depth != 0 || !p->is_known)
+        return 0;
+    if (event_mpi_initializes(function))
+        return edge(h, r, EDGE_INITIALIZED);
+    uint32_t process = comms_process_of(h->comms, r->stream);
+    uint32_t node = h->names.node(h->names.context, process, path);
+    const struct past_call c = {.begin = p->begin,
+                                .end = r->ns,
+                                .place =
+                                    activities_add(&h->activities, ACTIVITY_CALL, function, node),
+                                .window = p->window};
+    return append(h, r->stream, c);
+}
+
+static int open_window(struct history *h, const struct stream_record *r)
+{
+    struct present *p = &h->presents[r->stream];
+    p->open_count = 0;
+    p->window = (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal);
+    return edge(h, r, EDGE_OPENS);
+}
+
+int history_take(struct history *h, const struct stream_record *r)
+{
+    struct present *p = &h->presents[r->stream];
+    if (EVENT_IS_MPI_ENTER(r->event.code))
+        return enter(h, r);
+    if (EVENT_IS_MPI_LEAVE(r->event.code))
+        return leave(h, r);
+    switch (r->event.code) {
+    case EV_WINDOW_OPEN: return open_window(h, r);
+    case EV_DROPPED: p->open_count = 0; return edge(h, r, EDGE_DROPPED);
+    case EV_WINDOW_CLOSE: return p->is_known ? edge(h, r, EDGE_CLOSES) : 0;
+    case EV_MPI_CALL_PATH:
+        p->told_path = (uint32_t)EVENT_GET(&r->event, EV_MPI_CALL_PATH, path);
+        return 0;
+    case EV_FUNCTION_ENTER:
+    case EV_REGION_BEGIN: return take_nesting(h, r, true);
+    case EV_FUNCTION_LEAVE:
+    case EV_REGION_END: return take_nesting(h, r, false);
+    default: return 0;
+    }
+}
+
+/* --- looking up ------------------------------------------------------------------------------- */
+
+size_t history_find(const struct past_thread *t, int64_t ns)
+{
+    size_t n;
+    SEARCH_FIRST(n, t->count, t->calls[n].begin <= ns);
+    while (n > 0 && past_is_edge(&t->calls[n - 1]) && t->calls[n - 1].begin == ns)
+        n--;
+    return n > 0 && t->calls[n - 1].end >= ns && !past_is_edge(&t->calls[n - 1]) ? n - 1 : SIZE_MAX;
+}
+
+/* Returns how much of a part of the time between two calls counts, if only ns of `all` do. */
+static int64_t share(int64_t part, int64_t ns, int64_t all)
+{
+    return ns == all ? part : (int64_t)((double)part * (double)ns / (double)all);
+}
+
+int history_between(const struct past_thread *t, size_t call, int64_t from, int64_t until,
+                    int (*take)(void *context, uint32_t activity, int64_t ns), void *context)
+{
+    const struct past_call *c = &t->calls[call];
+    int64_t begin = t->calls[call - 1].end, ns = past_overlap(begin, c->begin, from, until);
+    if ((c->before & PAST_PARTS) == 0 || ns == 0)
+        return ns > 0 ? take(context, c->before, ns) : 0;
+    const struct past_part *p = &t->parts[c->before & ~PAST_PARTS];
+    int rc = take(context, p->activity, share(p->ns, ns, c->begin - begin));
+    while (rc == 0 && p->left != 0) {
+        p++;
+        rc = take(context, p->activity, share(p->ns, ns, c->begin - begin));
+    }
+    return rc;
+}
+
+int history_wait(struct history *h, const struct wait_state *w)
+{
+    struct past_thread *t = &h->threads[w->stream];
+    size_t n = history_find(t, w->begin_ns);
+    if (n == SIZE_MAX) /* its call has no end in the recording */
+        return 0;
+    void *waits = array_grown(t->waits, t->wait_count, &t->wait_room, sizeof *t->waits);
+    if (waits == NULL)
+        return -ENOMEM;
+    t->waits = waits;
+    int64_t until_cause = w->for_ns - w->begin_ns;
+    t->waits[t->wait_count++] = (struct past_wait){.ns = w->ns < until_cause ? w->ns : until_cause,
+                                                   .for_ns = w->for_ns,
+                                                   .for_stream = w->for_stream,
+                                                   .window = w->window};
+    t->calls[n].wait = (uint32_t)t->wait_count;
+    return 0;
+}
+
+struct past_thread *history_thread(const struct history *h, uint32_t stream)
+{
+    return &h->threads[stream];
+}
+
+uint32_t history_threads(const struct history *h)
+{
+    return h->count;
+}
+
+const struct activities *history_activities(const struct history *h)
+{
+    return &h->activities;
+}
+
+void history_close(struct history *h)
+{
+    if (h == NULL)
+        return;
+    for (uint32_t i = 0; h->threads != NULL && i < h->count; i++) {
+        free(h->threads[i].calls);
+        free(h->threads[i].waits);
+        free(h->threads[i].parts);
+    }
+    activities_free(&h->activities);
+    free(h->presents);
+    free(h->threads);
+    free(h);
+}

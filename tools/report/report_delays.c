@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Prints what made ranks wait: delays, by rank and activity. */
+#include "tools/report/report.h"
+#include "tools/report/report_causes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define SHOWN 10
+#define SHARE_SHOWN 0.005 /* of all waiting; the first one is always shown */
+
+static double cost_of(const struct delay *d)
+{
+    return d->direct_ns + d->carried_ns;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct delay *x = *(const struct delay *const *)a, *y = *(const struct delay *const *)b;
+    double first = cost_of(x), second = cost_of(y);
+    if (first > second || first < second)
+        return first > second ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static const struct delay **sorted(const struct delays *d)
+{
+    const struct delay **out = report_room(d->keys.count + 1, sizeof *out, "delays");
+    for (size_t i = 0; out != NULL && i < d->keys.count; i++)
+        out[i] = &d->rows[i];
+    if (out != NULL)
+        qsort(out, d->keys.count, sizeof *out, by_cost);
+    return out;
+}
+
+void report_delays_print(FILE *out, struct report *r, const struct report_causes *c,
+                         const struct place_names *names)
+{
+    const struct delays *d = &c->delays;
+    const struct delay **rows = d->keys.count > 0 ? sorted(d) : NULL;
+    double all = d->unknown_ns;
+    if (rows == NULL)
+        return;
+    for (size_t i = 0; i < d->keys.count; i++)
+        all += cost_of(&d->rows[i]);
+    (void)fprintf(out,
+                  "\nWhat ranks did while others waited for them (direct: the waits for this rank; "
+                  "propagated: waits\nfor ranks that were late because they had waited for this "
+                  "one)\n  %6s %11s %6s %11s %11s  %s\n",
+                  "rank", "cost", "share", "direct", "propagated", "activity");
+    size_t shown = 0;
+    while (shown < d->keys.count && shown < SHOWN &&
+           (shown == 0 || cost_of(rows[shown]) >= SHARE_SHOWN * all))
+        shown++;
+    for (size_t i = 0; i < shown; i++) {
+        char cost[24], direct[24], carried[24];
+        (void)fprintf(out, "  %6" PRId32 " %11s %5.1f%% %11s %11s  ", rows[i]->rank,
+                      report_time_text(cost, cost_of(rows[i])),
+                      all > 0 ? 100 * cost_of(rows[i]) / all : 0.0,
+                      report_time_text(direct, rows[i]->direct_ns),
+                      report_time_text(carried, rows[i]->carried_ns));
+        report_activity_print(out, r, c, names, rows[i]->activity);
+        (void)fputc('\n', out);
+    }
+    if (d->keys.count > shown)
+        (void)fprintf(out, "  ... %zu more (--json has them)\n", d->keys.count - shown);
+    free(rows);
+}
+
+void report_delays_json(struct json *j, struct report *r, const struct report_causes *c,
+                        const struct place_names *names)
+{
+    const struct delay **rows = sorted(&c->delays);
+    json_array_begin(j, "delays");
+    for (size_t i = 0; rows != NULL && i < c->delays.keys.count; i++) {
+        json_object_begin(j, NULL);
+        json_compact(j);
+        json_int(j, "rank", rows[i]->rank);
+        json_uint(j, "waits", rows[i]->waits);
+        json_real(j, "direct_ns", rows[i]->direct_ns);
+        json_real(j, "propagated_ns", rows[i]->carried_ns);
+        report_activity_json(j, r, c, names, rows[i]->activity);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    json_real(j, "delays_unknown_ns", c->delays.unknown_ns);
+    free(rows);
+}
