@@ -24,6 +24,7 @@ struct present {
     /* Functions and regions that are open, the innermost last; further ones are only counted. */
     uint32_t open[OPEN_MOST];
     size_t open_count;
+    size_t enclosing; /* so many of them have been open since the last call */
     /* Time since the last call, by the innermost of them; KEY_NONE: none is open. */
     struct past_part slices[SLICES_MOST];
     size_t slice_count;
@@ -77,13 +78,33 @@ static void slice(struct present *p, int64_t ns)
     p->since = ns;
 }
 
+/* Counts the time outside functions that began or ended since the last call as `between`. */
+static void merge_slices(struct present *p, uint32_t between)
+{
+    bool is_known = p->enclosing > 0 && p->enclosing <= OPEN_MOST;
+    uint32_t enclosing = is_known ? p->open[p->enclosing - 1] : KEY_NONE;
+    size_t kept = 0, own = SIZE_MAX;
+    for (size_t i = 0; i < p->slice_count; i++) {
+        struct past_part x = p->slices[i];
+        bool is_own = x.activity == KEY_NONE || x.activity == enclosing;
+        if (is_own && own != SIZE_MAX) {
+            p->slices[own].ns += x.ns;
+            continue;
+        }
+        if (is_own) {
+            own = kept;
+            x.activity = between;
+        }
+        p->slices[kept++] = x;
+    }
+    p->slice_count = kept;
+}
+
 /* Notes what the thread did since its last call. Sets *before. */
 static int end_slices(struct past_thread *t, struct present *p, uint32_t between, uint32_t *before)
 {
     *before = between;
-    for (size_t i = 0; i < p->slice_count; i++)
-        if (p->slices[i].activity == KEY_NONE)
-            p->slices[i].activity = between;
+    merge_slices(p, between);
     if (p->slice_count == 1)
         *before = p->slices[0].activity;
     if (p->slice_count > 1)
@@ -97,6 +118,7 @@ static int end_slices(struct past_thread *t, struct present *p, uint32_t between
         t->parts[t->part_count++] = p->slices[i];
     }
     p->slice_count = 0;
+    p->enclosing = p->open_count;
     return 0;
 }
 
@@ -110,6 +132,7 @@ static int take_nesting(struct history *h, const struct stream_record *r, bool b
         slice(p, r->ns);
     if (!begins) {
         p->open_count -= p->open_count > 0;
+        p->enclosing = p->open_count < p->enclosing ? p->open_count : p->enclosing;
         return 0;
     }
     if (is_region)

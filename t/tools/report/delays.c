@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Delays whose causes are known, each in a window of its own (MPI_Pcontrol(1) to MPI_Pcontrol(0)),
  * on four ranks. Writes to the file of its argument how long ranks had to wait by its own clock: a
- * line "NAME NS" for each.
+ * line "NAME NS" for each. With a further argument, rests are in a named region.
  *
  * 0: rank 2 is late for rank 1, which is late for rank 0 therefore, which is late for all.
  * 1: rank 1 is late for a collective call.
@@ -10,13 +10,17 @@
  * 4: rank 1 is late for rank 0, and rank 3 for rank 2.
  * 5: rank 1 is late to receive.
  * 6: the root of a broadcast is late, and a rank that nobody needs even more. */
+#include "regtrace.h"
+
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
 enum { PHASES = 7 };
 
 static int rank, x;
+static bool has_regions;
 static volatile int kept;
 /* When the rank was about to make a call of the phase. */
 static long long at[PHASES][8], all[4][PHASES][8];
@@ -28,9 +32,13 @@ static long long now(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static void rest(int ms)
+__attribute__((noinline)) static void rest(int ms)
 {
+    if (has_regions)
+        regtrace_region_begin("resting");
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+    if (has_regions)
+        regtrace_region_end("resting");
 }
 
 static void give(int phase, int n, int to)
@@ -159,6 +167,7 @@ int main(int argc, char **argv)
     static void (*const phases[PHASES])(void) = {
         chain, collective, wait_for_two, twice, two_at_once, late_receiver, broadcast,
     };
+    has_regions = argc > 2;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int to = 0; to < 4; to++) /* the first messages connect the ranks */
