@@ -78,7 +78,24 @@ void call_tree_free(struct call_tree *t)
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-/* Is this a function of libc that calls main, or a thread's first function? */
+struct call_place call_tree_place(struct report *r, uint32_t node)
+{
+    struct addresses *a = &r->addresses;
+    const struct call_node *n = &r->call_tree.nodes[node];
+    const char *line = n->is_mpi ? NULL : addresses_line(a, n->item);
+    const char *name = n->is_mpi ? r->names[n->item] : addresses_name(a, n->item);
+    const char *colon = line != NULL ? strrchr(line, ':') : NULL;
+    if (!n->is_mpi && a->items[n->item].inlined != NULL)
+        name = a->items[n->item].inlined;
+    struct call_place place = {.name = name != NULL ? name : "?"};
+    if (colon != NULL) {
+        place.file = line;
+        place.file_length = (size_t)(colon - line);
+        place.line = strtoul(colon + 1, NULL, 10);
+    }
+    return place;
+}
+
 static bool is_start(struct report *r, const struct call_node *n)
 {
     static const char *const names[] = {"_start", "start_thread", "clone", "clone3", "__clone3"};
@@ -92,6 +109,11 @@ static bool is_start(struct report *r, const struct call_node *n)
             return true;
     return name != NULL ? strncmp(name, "__libc_start", 12) == 0
                         : strncmp(addresses_image_name(&r->addresses, at->image), "libc.", 5) == 0;
+}
+
+bool call_tree_is_start(struct report *r, uint32_t node)
+{
+    return is_start(r, &r->call_tree.nodes[node]);
 }
 
 static void print_node(FILE *out, struct report *r, const struct call_node *n)

@@ -35,7 +35,19 @@ RT_MUST_CHECK int call_tree_add_calls(struct call_tree *t, uint32_t node, uint32
 void call_tree_add_wait(struct call_tree *t, uint32_t node, uint32_t function, double ns);
 void call_tree_free(struct call_tree *t);
 
+/* What a node stands for. */
+struct call_place {
+    const char *name; /* function, or that which is inlined there; "?": unknown */
+    const char *file; /* NULL: unknown; not ended by '\0' */
+    size_t file_length;
+    unsigned long line;
+};
+
 struct report;
+/* Looks up the place of a node. */
+struct call_place call_tree_place(struct report *r, uint32_t node);
+/* Returns whether this is a function of libc that calls main, or a thread's first function. */
+bool call_tree_is_start(struct report *r, uint32_t node);
 /* Prints the tree of the `top` paths with most time (0: all). Call it once, as it sums up. */
 void call_tree_print(FILE *out, struct report *r, size_t top);
 /* Prints the path of a node, from main on: "main, a.c:9 > work, a.c:5". */
@@ -50,5 +62,7 @@ void call_tree_json_path(struct json *j, struct report *r, uint32_t node);
 void call_tree_print_folded(FILE *out, struct report *r);
 /* Writes a profile for pprof: call_tree_pprof.c. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int call_tree_print_pprof(FILE *out, struct report *r);
+/* Writes a file for speedscope: call_tree_speedscope.c. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int call_tree_print_speedscope(FILE *out, struct report *r);
 
 #endif

@@ -94,25 +94,19 @@ static void put_types(struct pprof *p)
 
 static void put_node(struct pprof *p, uint32_t node)
 {
-    struct addresses *a = &p->r->addresses;
     const struct call_node *n = &p->r->call_tree.nodes[node];
-    const char *line = n->is_mpi ? NULL : addresses_line(a, n->item);
-    const char *name = n->is_mpi ? p->r->names[n->item] : addresses_name(a, n->item);
-    const char *colon = line != NULL ? strrchr(line, ':') : NULL;
-    if (!n->is_mpi && a->items[n->item].inlined != NULL)
-        name = a->items[n->item].inlined;
-    name = name != NULL ? name : "?";
+    const struct call_place at = call_tree_place(p->r, node);
     put_number(&p->part, FUNCTION_ID, node + UINT64_C(1));
-    put_number(&p->part, FUNCTION_NAME, put_string(p, name, strlen(name)));
-    if (colon != NULL)
-        put_number(&p->part, FUNCTION_FILE, put_string(p, line, (size_t)(colon - line)));
+    put_number(&p->part, FUNCTION_NAME, put_string(p, at.name, strlen(at.name)));
+    if (at.file != NULL)
+        put_number(&p->part, FUNCTION_FILE, put_string(p, at.file, at.file_length));
     put_part(&p->whole, PROFILE_FUNCTION, &p->part);
     put_number(&p->line, LINE_FUNCTION, node + UINT64_C(1));
-    if (colon != NULL)
-        put_number(&p->line, LINE_LINE, strtoul(colon + 1, NULL, 10));
+    if (at.file != NULL)
+        put_number(&p->line, LINE_LINE, at.line);
     put_number(&p->part, LOCATION_ID, node + UINT64_C(1));
     if (!n->is_mpi)
-        put_number(&p->part, LOCATION_ADDRESS, a->items[n->item].offset);
+        put_number(&p->part, LOCATION_ADDRESS, p->r->addresses.items[n->item].offset);
     put_part(&p->part, LOCATION_LINE, &p->line);
     put_part(&p->whole, PROFILE_LOCATION, &p->part);
 }

@@ -2,25 +2,13 @@
  * `regtrace report`: shows the run at a glance, or as JSON. */
 #include "tools/messages/messages.h"
 #include "tools/report/efficiency.h"
-#include "tools/report/hot.h"
+#include "tools/report/options.h"
 #include "tools/open_run.h"
 #include "tools/report/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MOST_FOLDERS 1000
-
-struct report_options {
-    const char *path[MOST_FOLDERS];
-    size_t paths;
-    const char *whole;
-    bool json, all, hot, tree, folded, pprof, efficiency, critical_path;
-    uint64_t top, wait;
-    struct rank_list ranks;
-    struct window_span windows;
-};
 
 static int take_option(struct report_options *o, const struct arguments *a)
 {
@@ -36,6 +24,8 @@ static int take_option(struct report_options *o, const struct arguments *a)
         o->tree = true;
     else if (strcmp(name, "pprof") == 0)
         o->pprof = true;
+    else if (strcmp(name, "speedscope") == 0)
+        o->speedscope = true;
     else if (strcmp(name, "efficiency") == 0)
         o->efficiency = true;
     else if (strcmp(name, "critical-path") == 0)
@@ -61,6 +51,12 @@ static int take_option(struct report_options *o, const struct arguments *a)
     return a->option->value == NULL || o->whole == a->value ? TOOL_OK : TOOL_USAGE;
 }
 
+/* Returns how many of the options are given that show something else than the report. */
+static int views(const struct report_options *o)
+{
+    return o->hot + o->tree + o->pprof + o->speedscope + o->efficiency + o->critical_path;
+}
+
 static int read_options(struct report_options *o, int argc, char **argv, int *code)
 {
     struct arguments a = {.command = &command_report, .count = argc, .words = argv, .next = 1};
@@ -71,9 +67,9 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
             return 1;
         if (kind == ARGUMENT_OPTION && (*code = take_option(o, &a)) != TOOL_OK)
             return 1;
-        if (kind == ARGUMENT_WORD && o->paths == MOST_FOLDERS) {
-            tool_error("report", "%d folders at once are enough; \"%s\" is one more", MOST_FOLDERS,
-                       a.value);
+        if (kind == ARGUMENT_WORD && o->paths == REPORT_FOLDERS) {
+            tool_error("report", "%d folders at once are enough; \"%s\" is one more",
+                       REPORT_FOLDERS, a.value);
             return 1;
         }
         if (kind == ARGUMENT_WORD)
@@ -82,16 +78,16 @@ static int read_options(struct report_options *o, int argc, char **argv, int *co
     *code = TOOL_USAGE;
     if (o->paths == 0)
         tool_error("report", "no folder is named: regtrace report DIR");
-    else if ((o->json || o->pprof || o->folded) && o->paths > 1 && !o->efficiency)
+    else if ((o->json || o->pprof || o->speedscope || o->folded) && o->paths > 1 && !o->efficiency)
         tool_error("report",
-                   "--json, --pprof and --folded take one folder at a time; \"%s\" is a second one",
+                   "--json, --pprof, --speedscope and --folded take one folder at a time; \"%s\" "
+                   "is a second one",
                    o->path[1]);
-    else if (o->hot + o->tree + o->efficiency + o->pprof + o->critical_path > 1 ||
-             (o->folded && (o->efficiency || o->pprof || o->critical_path)) ||
-             (o->json && (o->tree || o->folded || o->pprof || o->critical_path)))
-        tool_error("report",
-                   "one of --hot, --tree, --pprof, --efficiency and --critical-path at a time; "
-                   "--json goes with --hot and --efficiency, --folded with --hot");
+    else if (views(o) > 1 || (o->folded && views(o) > o->hot) ||
+             (o->json && (o->folded || views(o) > o->hot + o->efficiency)))
+        tool_error("report", "one of --hot, --tree, --pprof, --speedscope, --efficiency and "
+                             "--critical-path at a time; --json goes with --hot and --efficiency, "
+                             "--folded with --hot");
     else
         return 0;
     return 1;
@@ -136,9 +132,10 @@ static void print_one(const struct report_options *o, struct report *r, const st
         tool_warning("report", "%s: no MPI call was recorded", r->dir);
     else if (o->folded)
         call_tree_print_folded(stdout, r);
-    else if (o->pprof && call_tree_print_pprof(stdout, r) != 0)
+    else if ((o->pprof && call_tree_print_pprof(stdout, r) != 0) ||
+             (o->speedscope && call_tree_print_speedscope(stdout, r) != 0))
         tool_error("report", "no memory");
-    else if (o->pprof)
+    else if (o->pprof || o->speedscope)
         return;
     else if (o->critical_path)
         report_print_critical_path(stdout, r, (size_t)o->top, o->all);
@@ -175,53 +172,6 @@ static int report_one(const struct report_options *o, const char *path)
         code = TOOL_FAILURE;
     report_free(&r);
     report_free(&whole);
-    rt_run_close(run);
-    return code;
-}
-
-static int hot_rank(struct hot *h, const struct report_options *o, const struct rt_run *run,
-                    size_t i)
-{
-    struct rt_rank *rank = NULL;
-    struct rt_error e = {{0}};
-    int rc = rt_rank_open(&rank, run, i, &e);
-    if (rc == 0 && rank_list_has(&o->ranks, rt_rank_info(rank)->rank))
-        rc = hot_collect(h, rank, &o->windows, &e);
-    rt_rank_close(rank);
-    if (rc != 0)
-        tool_error("report", "%s: %s", rt_run_file(run, i), e.text);
-    return rc;
-}
-
-/* Shows the samples of all ranks together. */
-static int report_hot(const struct report_options *o, const char *path)
-{
-    struct hot h = {0};
-    struct progress p;
-    int code = TOOL_OK;
-    struct rt_run *run = tool_open_run("report", path, o->wait);
-    if (run == NULL)
-        return TOOL_FAILURE;
-    progress_begin(&p, "reading samples");
-    for (size_t i = 0; i < rt_run_count(run); i++) {
-        if (hot_rank(&h, o, run, i) != 0)
-            code = TOOL_FAILURE;
-        progress_update(&p, i + 1, rt_run_count(run));
-    }
-    progress_end(&p);
-    if (hot_resolve(&h) != 0) {
-        tool_error("report", "out of memory");
-        code = TOOL_FAILURE;
-    } else if (o->folded && h.sample_count == 0) {
-        tool_warning("report", "%s: no samples: they need -sample (REGTRACE_SAMPLE)", path);
-    } else if (o->folded) {
-        code = hot_print_folded(stdout, &h) == 0 ? code : TOOL_FAILURE;
-    } else if (o->json) {
-        hot_print_json(stdout, &h);
-    } else {
-        hot_print_text(stdout, &h, (size_t)o->top);
-    }
-    hot_free(&h);
     rt_run_close(run);
     return code;
 }
@@ -296,6 +246,8 @@ static const struct command_option report_options[] = {
      "flamegraph.pl, speedscope and others",
      0},
     {"pprof", NULL, "time in MPI by call path as a profile for pprof, to standard output", 0},
+    {"speedscope", NULL,
+     "time in MPI and waits by call path as a file for speedscope, to standard output", 0},
     {"efficiency", NULL,
      "how well the run uses its processes: load balance, serialisation, transfer; of several runs "
      "side by side, with scaling",
@@ -328,7 +280,8 @@ static const struct command_option report_options[] = {
 const struct command command_report = {
     .name = "report",
     .summary = "show a run: windows, time in MPI by function and rank, losses, own overhead",
-    .synopsis = "[--hot | --tree | --pprof | --efficiency | --critical-path] [--folded] [--json] "
+    .synopsis = "[--hot | --tree | --pprof | --speedscope | --efficiency | --critical-path] "
+                "[--folded] [--json] "
                 "[--rank LIST] [--window N[-M]] [--total DIR] [--top N] [--messages WHICH] [--all] "
                 "[--wait SECONDS] DIR...",
     .description =

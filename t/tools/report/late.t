@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A rank that sleeps before its 40th send, in a function that two others call, is diagnosed: the
-# rank, the call path, and what it cost the other rank, by the program's own clock.
+# rank, the call path, and what it cost the other rank, by the program's own clock. The call tree,
+# and its files for other programs, have its path.
 . "$(dirname "$0")/../../lib.sh"
 [ "$(uname -m)" = x86_64 ] || skip_all "call paths need x86-64"
 source=$REGTRACE_SOURCE/t/tools/report/late.c
@@ -36,6 +37,22 @@ print("cost as logged" if abs(cost - logged) <= 0.05 * logged else (cost, logged
     run 60 "$PYTHON" "$REGTRACE_SOURCE/t/tools/report/pprof.py" "$T/profile"
     like "$out" "^[0-9]+ calls, [0-9]+ ns: main:$(line ' second(i);') second:$(line '/. from second') give:$(line '/. the send') MPI_Send:0"$'\n' "$mpi: and pprof's profile" || diag "$err"
     is "$(awk '{ n += $1 } END { print n }' <<<"$out")" "$(grep -o '"calls": [0-9]*, "total_ns"' "$T/report" | tr -dc '0-9\n' | awk '{ n += $1 } END { print n }')" "$mpi: with all calls"
+    "$REGTRACE" report --speedscope "$T/run" >"$T/profile"
+    run 60 "$PYTHON" -c 'import json, sys
+file, report = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))
+frames = file["shared"]["frames"]
+assert file["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+for profile, of_report in zip(file["profiles"], ("total_ns", "waited_ns")):
+    assert (profile["type"], profile["unit"]) == ("sampled", "nanoseconds")
+    assert len(profile["samples"]) == len(profile["weights"]) and profile["startValue"] == 0
+    assert abs(sum(profile["weights"]) - profile["endValue"]) < 1
+    assert abs(profile["endValue"] - sum(c[of_report] for c in report["call_sites"])) < 1, of_report
+stacks = [" ".join("{}:{}".format(frames[f]["name"], frames[f].get("line", 0)) for f in sample) for sample in file["profiles"][0]["samples"]]
+print("\n".join(stacks))' "$T/profile" "$T/report"
+    like "$out" "^main:$(line ' second(i);') second:$(line '/. from second') give:$(line '/. the send') MPI_Send:0\$" "$mpi: and speedscope's file, with all time" || diag "$err"
     rm -rf "$T/run"
 done
+run 60 "$REGTRACE" report --speedscope --tree "$T"
+is "$status" 2 "one view at a time"
+like "$err" "^regtrace report: one of --hot, .*--speedscope, .* at a time" "and the message says so"
 done_testing
