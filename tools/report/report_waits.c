@@ -4,7 +4,7 @@
 #include "tools/messages/wait_states.h"
 #include "tools/report/late_calls.h"
 #include "tools/report/report.h"
-#include "tools/report/report_causes.h"
+#include "tools/report/causes/report_causes.h"
 
 #include <errno.h>
 #include <inttypes.h>

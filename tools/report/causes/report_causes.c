@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds delays and critical path, and names activities. */
-#include "tools/report/report_causes.h"
+#include "tools/report/causes/report_causes.h"
 
 #include "tools/report/report.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps what was looked up by process and number in its file. */
-#include "tools/report/place_names.h"
+#include "tools/report/causes/place_names.h"
 
 #include "base/toolkit/array.h"
 #include "tools/report/report.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Prints the critical path: `regtrace report --critical-path`. */
 #include "tools/report/report.h"
-#include "tools/report/report_causes.h"
+#include "tools/report/causes/report_causes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Why ranks wait, and which activities decide how long the run takes: delays and critical path. */
-#ifndef REGTRACE_TOOLS_REPORT_REPORT_CAUSES_H
-#define REGTRACE_TOOLS_REPORT_REPORT_CAUSES_H
+#ifndef REGTRACE_TOOLS_REPORT_CAUSES_REPORT_CAUSES_H
+#define REGTRACE_TOOLS_REPORT_CAUSES_REPORT_CAUSES_H
 
 #include "tools/causes/critical_path.h"
 #include "tools/causes/delays.h"
 #include "tools/json.h"
-#include "tools/report/place_names.h"
+#include "tools/report/causes/place_names.h"
 
 struct report_causes {
     struct history *history; /* NULL: not opened */
