@@ -287,7 +287,7 @@ int history_between(const struct past_thread *t, size_t call, int64_t from, int6
 
 int history_wait(struct history *h, const struct wait_state *w)
 {
-    struct past_thread *t = &h->threads[w->stream];
+    struct past_thread *t = &h->threads[w->site.stream];
     size_t n = history_find(t, w->begin_ns);
     if (n == SIZE_MAX) /* its call has no end in the recording */
         return 0;

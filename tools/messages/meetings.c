@@ -132,7 +132,6 @@ static void tell(const struct meetings *m, const struct meeting *x)
             .kind = WAIT_AT_COLLECTIVE,
             .rank = e->rank,
             .for_rank = last->rank,
-            .stream = e->stream,
             .for_stream = cause->stream,
             .window = e->window,
             .begin_ns = e->begin,

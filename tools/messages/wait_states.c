@@ -105,7 +105,6 @@ static void tell(const struct wait_states *w, uint32_t stream, struct waiting_ca
                                                 : WAIT_LATE_SENDER,
                                     .rank = comms_world_rank(w->comms, process),
                                     .for_rank = c->for_rank,
-                                    .stream = stream,
                                     .for_stream = c->cause_stream,
                                     .window = c->window,
                                     .begin_ns = c->begin,

@@ -31,7 +31,6 @@ struct wait_state {
     enum wait_kind kind;
     int32_t rank, for_rank; /* ranks in MPI_COMM_WORLD */
     int32_t window;
-    uint32_t stream;
     int64_t begin_ns, ns; /* begin of the call, as in streams.h; duration, more than 0 */
     /* The thread for which it waited, and when its call that came late began: in a broadcast or a
      * scatter those of the root, if it came after this rank, although for_rank came last. */

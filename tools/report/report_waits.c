@@ -65,10 +65,11 @@ static void add_wait(void *context, const struct wait_state *x)
         s->for_rank = x->for_rank;
     }
     struct named_path at =
-        place_names_path(&w->names, comms_process_of(w->comms, x->site.stream), x->site.path);
+        place_names_path(&w->names, comms_process_of(w->names.comms, x->site.stream), x->site.path);
     call_sites_add_wait(&w->report->call_sites, x->site.function, at.item, ns);
     call_tree_add_wait(&w->report->call_tree, at.node, x->site.function, ns);
-    at = place_names_path(&w->names, comms_process_of(w->comms, x->cause.stream), x->cause.path);
+    at = place_names_path(&w->names, comms_process_of(w->names.comms, x->cause.stream),
+                          x->cause.path);
     w->no_memory |= late_calls_add(&w->late, x, at.node) != 0;
     if (x->rank >= 0 && (uint32_t)x->rank < w->rank_count)
         w->ranks[x->rank].waited_ns += ns;
