@@ -5,6 +5,7 @@
 #include "mpi/wrapper.h"
 
 #include "base/log.h"
+#include "base/return_address.h"
 #include "base/sys.h"
 
 #include <dlfcn.h>
@@ -117,7 +118,7 @@ RT_COLD bool mpi_passes_nested(struct recorder_thread *t, unsigned function, str
     uint64_t outer = t->open_calls[depth - 1];
     if ((outer & MPI_OPEN_FORTRAN) == 0 || (outer & MPI_OPEN_FUNCTION) != function)
         return false;
-    uintptr_t caller = *(const uintptr_t *)from.return_at;
+    uintptr_t caller = return_address_read(from.return_at);
     return (caller >= own_low && caller < own_high) || have(&fortran_libraries, caller);
 }
 

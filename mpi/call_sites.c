@@ -18,6 +18,14 @@ static uint32_t path_of_stack(uintptr_t at)
                : 0;
 }
 
+/* Reads a return address from a stack that may be gone. Returns false if it is. */
+static bool read_caller(uintptr_t at, uintptr_t *caller)
+{
+    bool readable = sys_read_self(at, caller, sizeof *caller) == (long)sizeof *caller;
+    *caller = readable ? return_address_plain(*caller) : 0;
+    return readable;
+}
+
 /* Returns the place of the return address that is the call site of a call at `depth`, which is
  * outside the library; the call's own return address lies at `at`. Outer calls may have been left,
  * with all their stacks. 0: unknown. */
@@ -25,7 +33,7 @@ static uintptr_t site_of(const struct recorder_thread *t, uint32_t depth, uintpt
 {
     uintptr_t caller;
     while (depth > 0) {
-        if (sys_read_self(at, &caller, sizeof caller) != (long)sizeof caller)
+        if (!read_caller(at, &caller))
             return 0;
         if (!mpi_is_library(caller))
             break;
@@ -45,8 +53,7 @@ uint32_t mpi_path_further_at(const struct recorder_thread *t, uint32_t depth, ui
     at = site_of(t, depth, at);
     if (at == 0 || mpi_path_depth != 1)
         return at != 0 ? path_of_stack(at) : 0;
-    bool readable = sys_read_self(at, &caller, sizeof caller) == (long)sizeof caller;
-    return readable ? mpi_path_from(caller) : 0;
+    return read_caller(at, &caller) ? mpi_path_from(caller) : 0;
 }
 
 /* The word may be anything if the call has been left: so the walk must come to this very frame, and
@@ -54,8 +61,7 @@ uint32_t mpi_path_further_at(const struct recorder_thread *t, uint32_t depth, ui
 uint32_t mpi_path_of_cut(const struct recorder_thread *t, uint32_t depth)
 {
     uintptr_t at = site_of(t, depth, mpi_return_at(t, depth)), caller;
-    if (at == 0 || sys_read_self(at, &caller, sizeof caller) != (long)sizeof caller ||
-        mpi_is_library(caller))
+    if (at == 0 || !read_caller(at, &caller) || mpi_is_library(caller))
         return 0;
     return path_of_stack(at);
 }

@@ -6,6 +6,8 @@
 
 #include "mpi/mpi.h"
 
+#include "base/return_address.h"
+
 /* Enters a return address into the stream's table of paths. Returns its number; 0 if that is
  * impossible. */
 uint32_t mpi_path_enter(uintptr_t caller);
@@ -32,7 +34,7 @@ static inline uint32_t mpi_path_of(const struct recorder_thread *t, uint32_t dep
 {
     if (RT_UNLIKELY(depth != 0 || mpi_path_depth != 1))
         return mpi_path_further(t, depth);
-    return mpi_path_from(*(const uintptr_t *)mpi_return_at(t, 0)); /* NOLINT: the thread's stack */
+    return mpi_path_from(return_address_read(mpi_return_at(t, 0)));
 }
 /* The same for a call that may have been left already, with all its stack. */
 uint32_t mpi_path_of_cut(const struct recorder_thread *t, uint32_t depth);

@@ -114,7 +114,7 @@ RT_COLD static void add_slowly(struct recorder_thread *t, uintptr_t return_at, u
     const bool is_path = (what & STREAM_PROFILE_NESTED) != 0 || mpi_path_depth != 1;
     /* The call itself has been left: only calls around it are open. */
     const uint32_t path = is_path ? mpi_path_further_at(t, t->open_depth, return_at) : 0;
-    const uint64_t site = is_path ? path : *(const uintptr_t *)return_at; /* NOLINT: the stack */
+    const uint64_t site = is_path ? path : return_address_read(return_at);
     const uint64_t key = key_of(what);
     struct mpi_profile_place *place = place_of(t->profile, site, key, comm);
     struct stream_profile *e = place->entry;
@@ -145,7 +145,7 @@ void mpi_profile_add(struct recorder_thread *t, uintptr_t return_at, uint64_t ti
     if (RT_UNLIKELY(p == NULL))
         return;
     if (RT_LIKELY(mpi_path_depth == 1 && (what & STREAM_PROFILE_NESTED) == 0)) {
-        const uint64_t site = *(const uintptr_t *)return_at; /* NOLINT: the thread's stack */
+        const uint64_t site = return_address_read(return_at);
         const uint64_t key = key_of(what);
         const struct mpi_profile_place *place = place_of(p, site, key, comm);
         if (RT_LIKELY(place->site == site && place->what == key && place->comm == comm)) {
