@@ -43,7 +43,7 @@ struct mpi_hooks {
      * left over from before the call; read it with mpi_read_string() only. 0 from Fortran, which
      * passes the level alone. caller: return address; frame: that of the called function.
      * MPI_Pcontrol makes no enter and leave events: the hook records what it wants. */
-    void (*pcontrol)(int level, uint64_t second_arg, int is_fortran, void *caller, void *frame);
+    void (*pcontrol)(int level, uint64_t second_arg, int is_fortran, void *frame);
     /* On threads with t->counted: own_* enclose every wrapper; program_* enclose each real
      * function, whose instructions are the program's. Each end gets what its begin returned.
      * function: its number, MPI_OWN_UNKNOWN or MPI_OWN_MEASURED. */

@@ -250,13 +250,12 @@ FORTRAN_AINT_NAMES(mpi_aint_diff, MPI_AINT_DIFF)
 
 /* Does not call the library's MPI_Pcontrol: a variable argument list cannot be passed on, and the
  * libraries' own function does nothing. */
-MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, void *caller,
-                                  void *frame)
+MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, void *frame)
 {
     struct recorder_thread *t = &recorder_self;
     const unsigned own = MPI_OWN_BEGIN(t);
     if (t->in_toolkit == 0 && mpi_hooks.pcontrol != NULL)
-        mpi_hooks.pcontrol(level, second, is_fortran, caller, frame);
+        mpi_hooks.pcontrol(level, second, is_fortran, frame);
     MPI_OWN_END(own);
 }
 
@@ -265,7 +264,7 @@ MPI_RECORDED static void pcontrol(int level, mpi_word second, int is_fortran, vo
  * would find the last call's string there. */
 MPI_ENTRY int MPI_Pcontrol(int level, mpi_word second)
 {
-    pcontrol(level, second, 0, __builtin_return_address(0), __builtin_frame_address(0));
+    pcontrol(level, second, 0, __builtin_frame_address(0));
 #if defined(__x86_64__)
     __asm__ volatile("xorl %%esi, %%esi" ::: "rsi", "cc");
 #elif defined(__aarch64__)
@@ -277,7 +276,7 @@ MPI_ENTRY int MPI_Pcontrol(int level, mpi_word second)
 void mpi_pcontrol_(mpi_word level);
 MPI_ENTRY void mpi_pcontrol_(mpi_word level)
 {
-    pcontrol(mpi_read_int(level), 0, 1, __builtin_return_address(0), __builtin_frame_address(0));
+    pcontrol(mpi_read_int(level), 0, 1, __builtin_frame_address(0));
 }
 MPI_EXPORT void mpi_pcontrol(mpi_word) __attribute__((alias("mpi_pcontrol_")));
 MPI_EXPORT void mpi_pcontrol__(mpi_word) __attribute__((alias("mpi_pcontrol_")));

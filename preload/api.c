@@ -10,6 +10,8 @@
 #include "preload/window/marks.h"
 #include "preload/window/triggers.h"
 
+#include "base/return_address.h"
+
 #define REGTRACE_NO_GUARDS
 #include "share/include/regtrace.h"
 
@@ -69,7 +71,7 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_begin(const char *name)
 {
     const unsigned own = counting_own_enter();
     struct memory_position before = memory_position_of_call(__builtin_frame_address(0));
-    region_begin(name, CALLER);
+    region_begin(name, return_address_at(__builtin_frame_address(0)));
     memory_position_restore(before);
     counting_own_leave(own);
 }
@@ -78,7 +80,7 @@ RECORDER_ENTRY PRELOAD_EXPORT void regtrace_region_end(const char *name)
 {
     const unsigned own = counting_own_enter();
     struct memory_position before = memory_position_of_call(__builtin_frame_address(0));
-    region_end(name, CALLER);
+    region_end(name, return_address_at(__builtin_frame_address(0)));
     memory_position_restore(before);
     counting_own_leave(own);
 }

@@ -13,6 +13,7 @@
 #include "preload/window/parts.h"
 #include "preload/window/triggers.h"
 
+#include "base/return_address.h"
 #include "mpi/mpi.h"
 
 #include <string.h>
@@ -100,10 +101,10 @@ static void abort_called(int code)
         recorder_flush(&recorder_self);
 }
 
-static void pcontrol(int level, uint64_t second_arg, int is_fortran, void *caller, void *frame)
+static void pcontrol(int level, uint64_t second_arg, int is_fortran, void *frame)
 {
     struct memory_position before = memory_position_of_call(frame);
-    trigger_pcontrol(level, second_arg, is_fortran != 0, (uintptr_t)caller);
+    trigger_pcontrol(level, second_arg, is_fortran != 0, return_address_at(frame));
     memory_position_restore(before);
 }
 

@@ -3,11 +3,12 @@
  * no meaning once the image is gone. */
 #include "preload/stack/call_paths.h"
 
-#include "base/format/recorder.h"
 #include "base/log.h"
+#include "base/return_address.h"
 #include "preload/images/image_records.h"
 #include "preload/memory/memory_copies.h"
 #include "preload/process.h"
+#include "preload/stack/call_walk.h"
 
 RT_COLD static void warn_full(void)
 {
@@ -36,4 +37,12 @@ uint32_t path_enter(uint32_t parent, uintptr_t address)
     if (number == 0)
         warn_full();
     return number;
+}
+
+uint32_t call_path_at(uintptr_t return_at)
+{
+    unsigned most = (unsigned)process.options.number[OPT_callpath];
+    if (most > 1)
+        return call_path_from_return(return_at, most);
+    return most == 1 ? path_of(0, return_address_read(return_at)) : 0;
 }

@@ -4,7 +4,7 @@
  * left to unwind.c, which also tracks the other registers. */
 #include "preload/stack/call_walk.h"
 
-#include "base/format/recorder.h"
+#include "base/return_address.h"
 #include "preload/memory/memory_copies.h"
 #include "preload/process.h"
 #include "preload/stack/call_paths.h"
@@ -256,8 +256,7 @@ static uint32_t path_number(const struct places *p)
 {
     uint32_t path = 0;
     for (unsigned i = p->count; i-- > 0;) {
-        uint32_t next = stream_path_find(&recorder_paths, path, p->at[i]);
-        path = RT_LIKELY(next != 0) ? next : path_enter(path, p->at[i]);
+        path = path_of(path, p->at[i]);
         if (path == 0)
             break;
     }
@@ -281,7 +280,7 @@ __attribute__((noinline)) uint32_t call_path_from_return(uintptr_t return_at, un
         walk_slowly(&u, from, &p);
     }
     if (p.count == 0 && unwind_table(here) == NULL) /* libc has no _dl_find_object(3) */
-        add(&p, *(const uintptr_t *)return_at);     /* NOLINT: the thread's stack */
+        add(&p, return_address_read(return_at));
     return path_number(&p);
 }
 
@@ -305,9 +304,7 @@ uint32_t call_path_from_context(const void *context, unsigned most)
 uint32_t call_path_from_return(uintptr_t return_at, unsigned most)
 {
     (void)most;
-    uintptr_t caller = *(const uintptr_t *)return_at; /* NOLINT: the thread's stack */
-    uint32_t path = stream_path_find(&recorder_paths, 0, caller);
-    return path != 0 ? path : path_enter(0, caller);
+    return path_of(0, return_address_read(return_at));
 }
 
 uint32_t call_path_from_context(const void *context, unsigned most)

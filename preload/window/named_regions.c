@@ -2,10 +2,12 @@
  * Named regions, from calls of our header and from presets of MPI_Pcontrol, and whether a name that
  * the program passes can be read. */
 #include "preload/process.h"
+#include "preload/stack/call_paths.h"
 #include "preload/thread.h"
 #include "preload/window/triggers.h"
 
 #include "base/log.h"
+#include "base/return_address.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -52,23 +54,23 @@ static struct preload_thread *thread_of_region(const char *name)
     return pt != NULL && text_is_readable(pt, name) && name[0] != '\0' ? pt : NULL;
 }
 
-void region_begin(const char *name, uintptr_t ip)
+void region_begin(const char *name, uintptr_t return_at)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = thread_of_region(name);
     if (pt == NULL)
         return;
-    triggers_hit_pcontrol(pt, false, 0, name, ip);
+    triggers_hit_pcontrol(pt, false, 0, name, return_address_read(return_at));
     uint32_t id = stream_string_id(&recorder_stream, name);
     bool wanted = recorder_active(t);
     if (pt->regions.depth < THREAD_REGION_DEPTH)
         pt->regions.ids[pt->regions.depth] = id;
     pt->regions.depth++;
     if (wanted)
-        (void)recorder_emit(t, EV_REGION_BEGIN, id, 0);
+        (void)recorder_emit(t, EV_REGION_BEGIN, id, call_path_at(return_at));
 }
 
-void region_end(const char *name, uintptr_t ip)
+void region_end(const char *name, uintptr_t return_at)
 {
     struct recorder_thread *t = &recorder_self;
     struct preload_thread *pt = thread_of_region(name);
@@ -79,5 +81,5 @@ void region_end(const char *name, uintptr_t ip)
         pt->regions.depth--;
     if (wanted)
         (void)recorder_emit(t, EV_REGION_END, stream_string_id(&recorder_stream, name), 0);
-    triggers_hit_region_end(pt, name, ip);
+    triggers_hit_region_end(pt, name, return_address_read(return_at));
 }

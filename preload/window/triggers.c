@@ -16,6 +16,7 @@
 #include "base/decimal.h"
 #include "base/format/event_fields.h"
 #include "base/identity.h"
+#include "base/return_address.h"
 #include "base/sys.h"
 #include "mpi/mpi.h"
 
@@ -101,14 +102,15 @@ void triggers_hit_pcontrol(struct preload_thread *pt, bool has_level, int level,
     hit(pt, match, n, ip);
 }
 
-static void apply_preset(struct recorder_thread *t, int level, const char *text, uintptr_t ip)
+static void apply_preset(struct recorder_thread *t, int level, const char *text,
+                         uintptr_t return_at)
 {
     char name[DECIMAL_ROOM + 1];
     switch (preset) {
     case PRESET_STD:
     case PRESET_MPIP:
         if (level == 0 || level == 1)
-            control_edge(t, level == 1, true, ip);
+            control_edge(t, level == 1, true, return_address_read(return_at));
         else if (preset == PRESET_STD && level == 2)
             recorder_flush(t);
         else if (preset == PRESET_MPIP && level >= 2 && level <= 4)
@@ -116,22 +118,22 @@ static void apply_preset(struct recorder_thread *t, int level, const char *text,
         break;
     case PRESET_IPM:
         if (level == 1 && text != NULL)
-            region_begin(text, ip);
+            region_begin(text, return_at);
         else if (level == -1 && text != NULL)
-            region_end(text, ip);
+            region_end(text, return_at);
         break;
     case PRESET_APS:
         *decimal_put(name, (uint64_t)(level < 0 ? -(int64_t)level : level)) = '\0';
         if (level >= 5)
-            region_begin(name, ip);
+            region_begin(name, return_at);
         else if (level <= -5)
-            region_end(name, ip);
+            region_end(name, return_at);
         break;
     case PRESET_NONE: break;
     }
 }
 
-void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
+void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t return_at)
 {
     struct recorder_thread *t = &recorder_self;
     if (!process.traced || t->in_toolkit)
@@ -151,8 +153,9 @@ void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip)
     if (before)
         (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
                             EVENT_PUT(EV_MPI_PCONTROL, level, level), id);
-    triggers_hit_pcontrol(pt, true, level, has_text && !region_preset ? text : NULL, ip);
-    apply_preset(t, level, has_text ? text : NULL, ip);
+    triggers_hit_pcontrol(pt, true, level, has_text && !region_preset ? text : NULL,
+                          return_address_read(return_at));
+    apply_preset(t, level, has_text ? text : NULL, return_at);
     if (!before && recorder_active(t))
         (void)recorder_emit(t, EV_MPI_PCONTROL | (fortran ? EVENT_FLAG_FORTRAN << 24 : 0),
                             EVENT_PUT(EV_MPI_PCONTROL, level, level), id);

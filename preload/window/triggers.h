@@ -11,7 +11,7 @@
 /* ip: address where it happened; 0: unknown. */
 void trigger_signal(int signal_number, uintptr_t ip);
 void trigger_image_loaded(const struct image_facts *m);
-void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t ip);
+void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t return_at);
 void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
 /* A probe of these alarms, in index order, was hit. due: the index in `alarms` of the one whose
  * count the probe's code has brought to zero, after it has counted those before it; or
@@ -61,8 +61,9 @@ static inline bool text_is_readable(struct preload_thread *pt, const char *text)
                      pt->readable[page % THREAD_READABLE_PAGES] == page + 1) ||
            text_look(pt, text);
 }
-void region_begin(const char *name, uintptr_t ip);
-void region_end(const char *name, uintptr_t ip);
+/* return_at: where the return address of the program's call lies on the stack. */
+void region_begin(const char *name, uintptr_t return_at);
+void region_end(const char *name, uintptr_t return_at);
 
 /* --- instrumented_functions.c ----------------------------------------------------------------- */
 

@@ -199,6 +199,7 @@ FIELDS = {
     },
     "EV_REGION_BEGIN": {
         "region": ("a", 0, 32),
+        "path": ("b", 0, 32),
     },
     "EV_REGION_END": {
         "region": ("a", 0, 32),

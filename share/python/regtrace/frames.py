@@ -405,6 +405,7 @@ def regions(file, **filters):
         "begin_ns": begin,
         "end_ns": end,
         "duration_ns": end - begin,
+        "path": field(rows[b], "EV_REGION_BEGIN", "path").astype(np.uint32),
         "depth": depth,
         "cut_begin": (rows["flags"][b] & codes.Flag.CUT) != 0,
         "cut_end": (rows["flags"][e] & codes.Flag.CUT) != 0,

@@ -251,7 +251,10 @@ class Run:
                           .rename(columns={"rank": "comm_rank"}))  # fmt: skip
 
     def regions(self, rank=None, window=None, thread=None):
-        """Returns a row per named region (regtrace_region_begin, or a preset of MPI_Pcontrol)."""
+        """Returns a row per named region (regtrace_region_begin, or a preset of MPI_Pcontrol).
+
+        path: where it was begun, a number of paths(); 0 unknown: before the window, for example.
+        """
         parts, alone = [], 0
         for f in self._chosen(rank):
             frame, n = frames.regions(f, window=window, thread=thread)
@@ -281,7 +284,7 @@ class Run:
         return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
 
     def paths(self, rank=None):
-        """Returns a row per call path: the places that MPI calls were made from.
+        """Returns a row per call path: the places that calls were made from.
 
         path: its number in the file of its rank, as mpi_calls() has it. parent: the path that it
         was called from, 0 if unknown. function, line: of the call, from the images on this machine

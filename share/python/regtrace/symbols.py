@@ -7,6 +7,7 @@ A file counts only if it is still that of the run.
 import ctypes
 import mmap
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -134,6 +135,14 @@ def readable(name):
     return text
 
 
+def _own_line(frames):
+    """Returns the line of the innermost inlined function that is not one of regtrace.h's."""
+    for function, line in zip(frames[::2], frames[1::2]):
+        if not function.startswith("regtrace_guard_"):
+            return line
+    return "??:0"
+
+
 def lines(images, offsets, changed):
     """Returns FILE:LINE of these offsets in images, by addr2line(1); None: unknown.
 
@@ -144,10 +153,12 @@ def lines(images, offsets, changed):
         at = [k for k, i in enumerate(images) if i == image]
         asked = "".join(f"{int(offsets[k]):#x}\n" for k in at)
         try:
-            done = subprocess.run(["addr2line", "-e", image], input=asked, capture_output=True, text=True, check=False)
+            done = subprocess.run(["addr2line", "-aif", "-e", image], input=asked, capture_output=True, text=True, check=False)
         except OSError:  # not installed
             return found
-        for k, line in zip(at, done.stdout.splitlines()):
+        answers = re.split(r"^0x[0-9a-f]+\n", done.stdout, flags=re.MULTILINE)[1:]
+        for k, answer in zip(at, answers):
+            line = _own_line(answer.splitlines())
             if not line.startswith("??") and not line.endswith((":?", ":0")):
                 found[k] = line.split(" (discriminator")[0]
     return found

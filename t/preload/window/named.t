@@ -135,7 +135,7 @@ import json, sys
 for w in sorted(json.load(sys.stdin)["windows"], key=lambda w: (w["ordinal"], w["thread"])):
     print(w["ordinal"], w["thread"], int(w["bcast"]), int(w["firing"]), w["closed_by"].replace(" ", "_"), end="; ")'
 }
-names() { "$REGTRACE" dump "$T/$1" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\) *\([-0-9]*\) *EV_REGION_BEGIN .*region="\(.*\)"$/\3 in \2 of \1/p' | sort | tr '\n' ';'; }
+names() { "$REGTRACE" dump "$T/$1" | sed -n 's/^ *[0-9.]* *[0-9]* *\([0-9]*\) *\([-0-9]*\) *EV_REGION_BEGIN .*region="\(.*\)".*/\3 in \2 of \1/p' | sort | tr '\n' ';'; }
 trace() {
     run 60 env REGTRACE_DIR="$T/$1" LD_PRELOAD="$LIBREGTRACE" ./p "$1"
     is "$status $out $err" '0 done ' "$2: the program ends as it would"
