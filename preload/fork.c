@@ -8,6 +8,7 @@
 #include "preload/stack/own_stack.h"
 #include "preload/thread.h"
 #include "preload/window/parts.h"
+#include "preload/window/triggers.h"
 #include "preload/window/windows.h"
 
 #include "base/sys.h"
@@ -83,6 +84,8 @@ void process_after_fork_child(void)
     if (pt != NULL && !again)
         pt->was_recording = t->recording != 0;
     parts_forked(t, pt);
+    if (pt != NULL)
+        functions_forked(pt);
     leave_parents_stream(pt);
     affinity_process_begins();
     process.writer_started = false;

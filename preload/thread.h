@@ -19,6 +19,7 @@ struct open_function {
     /* Frame address at the entry. A later hook with a higher one shows that longjmp has left this
      * function. */
     uintptr_t stack;
+    uint32_t path; /* of its caller; 0: not known, or not recorded */
 };
 
 /* A set of processors, in the format of sched_getaffinity(2). */

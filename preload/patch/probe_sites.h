@@ -120,7 +120,7 @@ struct probe_coming {
     /* rows of the site; NULL: it is a return site without rows */
     const struct probe_site *first;
     struct probe_site place;
-    uint64_t rax, rbx, rcx;
+    uint64_t rax, rbx, rcx, rbp;
     uintptr_t stack; /* the stack pointer at the site */
     /* SIGTRAP is not blocked. Threads of glibc's own timers and masks of a ucontext_t may block
      * it. */

@@ -99,7 +99,7 @@ void probe_fire(void *p)
     if (has_exit)
         probe_exits_entered(at, c->stack, seen);
     if (entered)
-        probe_functions_entered(at - c->place.after, c->stack, c->may_trap);
+        probe_functions_entered(at - c->place.after, c);
     if (memory_copy_misses(at - c->place.after))
         memory_misses(at - c->place.after);
     const struct stream_header *h = recorder_stream.header;
@@ -208,6 +208,7 @@ void probes_come(void *context)
                              .rax = (uint64_t)r[REG_RAX],
                              .rbx = (uint64_t)r[REG_RBX],
                              .rcx = (uint64_t)r[REG_RCX],
+                             .rbp = (uint64_t)r[REG_RBP],
                              .stack = (uintptr_t)r[REG_RSP]};
     if (!process.traced || processes_vfork_depth != 0 || recorder_self.in_toolkit != 0 ||
         !find_place(&c, at))

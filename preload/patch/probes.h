@@ -58,6 +58,8 @@ void probe_exits_jumped(uintptr_t from, uintptr_t to);
 
 /* Does REGTRACE_FUNCTIONS name functions? */
 bool probe_functions_wanted(void);
+/* Do their leaves have call paths (REGTRACE_CALLPATH above 1)? */
+bool probe_functions_have_paths(void);
 /* A thread's window is about to open: functions get their probes. A window has closed: after the
  * last one functions lose their probes. */
 void probes_window_prepare(struct recorder_thread *t, struct preload_thread *pt);

@@ -210,12 +210,24 @@ static inline enum step step_up(struct walk *w, uintptr_t *back)
 struct places {
     uintptr_t at[PATH_MOST];
     unsigned count, most;
-    bool whole; /* false: a frame needs unwind.c */
+    unsigned known;   /* places that were there before the walk */
+    unsigned skipped; /* how many the walk leaves out at first */
+    bool whole;       /* false: a frame needs unwind.c */
 };
 
-static void add(struct places *p, uintptr_t at)
+/* Leaves the addresses as they are: to clear them all takes as long as some frames. */
+static void places_begin(struct places *p, unsigned most, unsigned skipped)
 {
-    if (p->count < p->most)
+    p->count = p->known = 0;
+    p->most = most < PATH_MOST ? most : PATH_MOST;
+    p->skipped = skipped;
+    p->whole = true;
+}
+
+/* seen: how many places the walk has found before this one. */
+static void add(struct places *p, uintptr_t at, unsigned seen)
+{
+    if (seen >= p->skipped && p->count < p->most)
         p->at[p->count++] = at;
 }
 
@@ -224,6 +236,7 @@ static void add(struct places *p, uintptr_t at)
 static void walk_fast(struct walk *w, uintptr_t from, struct places *p)
 {
     uintptr_t back;
+    unsigned seen = 0;
     bool begun = from == 0;
     (void)thread_stack_bounds(&w->low, &w->high);
     while (p->count < p->most) {
@@ -233,21 +246,22 @@ static void walk_fast(struct walk *w, uintptr_t from, struct places *p)
             break;
         begun |= w->sp == from;
         if (begun)
-            add(p, back);
+            add(p, back, seen++);
     }
 }
 
 /* The same for any frames. Replaces what walk_fast() left in `p`. */
 RT_COLD static void walk_slowly(struct unwind *u, uintptr_t from, struct places *p)
 {
+    unsigned seen = 0;
     bool begun = from == 0;
-    p->count = 0;
+    p->count = p->known;
     (void)thread_stack_bounds(&u->low, &u->high);
     while (p->count < p->most && unwind_up(u)) {
         begun |= u->r[UNWIND_RSP] == from;
         /* After a place in an instrumented copy comes the one that it stands for. */
         if (begun && !memory_copies_have(u->r[UNWIND_RETURN]))
-            add(p, u->r[UNWIND_RETURN] + (u->interrupted ? 1 : 0));
+            add(p, u->r[UNWIND_RETURN] + (u->interrupted ? 1 : 0), seen++);
     }
 }
 
@@ -263,11 +277,13 @@ static uint32_t path_number(const struct places *p)
     return path;
 }
 
-__attribute__((noinline)) uint32_t call_path_from_return(uintptr_t return_at, unsigned most)
+static __attribute__((noinline)) uint32_t path_from_return(uintptr_t return_at, unsigned most,
+                                                           unsigned skipped)
 {
-    struct places p = {.count = 0, .most = most < PATH_MOST ? most : PATH_MOST};
+    struct places p;
     struct walk w = {.low = 0};
     uintptr_t from = return_at + sizeof(uintptr_t);
+    places_begin(&p, most, skipped);
     __asm__ volatile("lea 0f(%%rip), %0\n"
                      "0:	mov %%rsp, %1\n"
                      "	mov %%rbp, %2\n"
@@ -280,16 +296,48 @@ __attribute__((noinline)) uint32_t call_path_from_return(uintptr_t return_at, un
         walk_slowly(&u, from, &p);
     }
     if (p.count == 0 && unwind_table(here) == NULL) /* libc has no _dl_find_object(3) */
-        add(&p, return_address_read(return_at));
+        add(&p, return_address_read(return_at), 0);
+    return path_number(&p);
+}
+
+uint32_t call_path_from_return(uintptr_t return_at, unsigned most)
+{
+    return path_from_return(return_at, most, 0);
+}
+
+uint32_t call_path_of_caller(uintptr_t return_at, unsigned most)
+{
+    return path_from_return(return_at, most, 1);
+}
+
+uint32_t call_path_from_entry(uintptr_t return_at, uintptr_t frame_pointer, unsigned most)
+{
+    uintptr_t back = return_address_read(return_at);
+    struct places p;
+    struct walk w = {.at = back - 1, .sp = return_at + sizeof back, .fp = frame_pointer};
+    places_begin(&p, most, 0);
+    add(&p, back, 0);
+    p.known = p.count;
+    walk_fast(&w, 0, &p);
+    if (RT_UNLIKELY(!p.whole)) {
+        /* Rules of callers hardly ever need another register of the function's entry. */
+        struct unwind u = {.back = (uintptr_t *)return_at, /* NOLINT: the thread's stack */
+                           .known = 1u << UNWIND_RBP | 1u << UNWIND_RSP | 1u << UNWIND_RETURN};
+        u.r[UNWIND_RBP] = frame_pointer;
+        u.r[UNWIND_RSP] = return_at + sizeof back;
+        u.r[UNWIND_RETURN] = back;
+        walk_slowly(&u, 0, &p);
+    }
     return path_number(&p);
 }
 
 uint32_t call_path_from_context(const void *context, unsigned most)
 {
     const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
-    struct places p = {.count = 0, .most = most < PATH_MOST ? most : PATH_MOST};
+    struct places p;
     struct walk w = {
         .at = (uintptr_t)r[REG_RIP], .sp = (uintptr_t)r[REG_RSP], .fp = (uintptr_t)r[REG_RBP]};
+    places_begin(&p, most, 0);
     walk_fast(&w, 0, &p);
     if (RT_UNLIKELY(!p.whole)) {
         struct unwind u;
@@ -305,6 +353,18 @@ uint32_t call_path_from_return(uintptr_t return_at, unsigned most)
 {
     (void)most;
     return path_of(0, return_address_read(return_at));
+}
+
+uint32_t call_path_of_caller(uintptr_t return_at, unsigned most)
+{
+    (void)return_at, (void)most;
+    return 0;
+}
+
+uint32_t call_path_from_entry(uintptr_t return_at, uintptr_t frame_pointer, unsigned most)
+{
+    (void)return_at, (void)frame_pointer, (void)most;
+    return 0;
 }
 
 uint32_t call_path_from_context(const void *context, unsigned most)

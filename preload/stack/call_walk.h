@@ -12,6 +12,12 @@
  * lies at that address of the stack: its caller, the caller of that one, and so on, at most `most`
  * (REGTRACE_CALLPATH). 0: not known. Async-signal-safe. */
 uint32_t call_path_from_return(uintptr_t return_at, unsigned most);
+/* The same without that code itself: for the function that is called there, its caller and so on.
+ * 0 on other processors than x86-64. */
+uint32_t call_path_of_caller(uintptr_t return_at, unsigned most);
+/* The same as call_path_from_return() at the first instruction of the function, where the frame
+ * pointer (rbp) is still its caller's. The code that asks may be anywhere. x86-64 alone. */
+uint32_t call_path_from_entry(uintptr_t return_at, uintptr_t frame_pointer, unsigned most);
 /* The same for the callers of the function that a handler interrupted: `context` is the handler's
  * ucontext_t. */
 uint32_t call_path_from_context(const void *context, unsigned most);

@@ -40,7 +40,8 @@ void cuts_leave(struct recorder_thread *t, struct preload_thread *pt)
     mpi_cut_leaves(t);
     probe_functions_cut(t, false);
     for (uint32_t i = open_functions(pt); i-- > 0;)
-        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, pt->functions.open[i].address, 0);
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, pt->functions.open[i].address,
+                            pt->functions.open[i].path);
     for (uint32_t i = open_regions(pt); i-- > 0;)
         (void)recorder_emit(t, EV_REGION_END | cut, pt->regions.ids[i], 0);
 }

@@ -8,12 +8,14 @@
  * are dropped when the stack pointer shows it. */
 #include "preload/libc/interpose.h"
 #include "preload/process.h"
+#include "preload/stack/call_walk.h"
 #include "preload/thread.h"
 #include "preload/window/triggers.h"
 
 #include "preload/window/instrumented_symbols.h"
 
 #include "base/log.h"
+#include "base/return_address.h"
 #include "base/search.h"
 #include "base/sys.h"
 
@@ -148,7 +150,7 @@ static void pop(struct recorder_thread *t, struct preload_thread *pt)
 {
     struct open_function top = pt->functions.open[--pt->functions.depth];
     if (events_wanted && recorder_active(t))
-        (void)recorder_emit(t, EV_FUNCTION_LEAVE, top.address, 0);
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE, top.address, top.path);
     struct named_function *f = wanted ? look_up(top.address) : NULL;
     if (f != NULL && f->exit_count != 0 && !is_active(pt, top.address))
         hit(pt, f->leave, f->exit_count, top.address);
@@ -182,7 +184,21 @@ void functions_jumped(uintptr_t stack)
     drop_dead(t, pt, stack);
 }
 
-void trigger_function(uintptr_t function, uintptr_t call_site, bool enter)
+void functions_forked(struct preload_thread *pt)
+{
+    for (uint32_t i = 0; i < THREAD_FUNCTION_DEPTH; i++)
+        pt->functions.open[i].path = 0;
+}
+
+/* Returns the call path of a function that has called its hook, whose return address lies at
+ * `return_at`. The enter event has the call site alone. */
+static uint32_t path_at_hook(uintptr_t return_at)
+{
+    unsigned most = (unsigned)process.options.number[OPT_callpath];
+    return most > 1 ? call_path_of_caller(return_at, most) : 0;
+}
+
+void trigger_function(uintptr_t function, uintptr_t call_site, bool enter, uintptr_t return_at)
 {
     struct recorder_thread *t = &recorder_self;
     if ((!wanted && !events_wanted) || !process.traced || t->in_toolkit)
@@ -200,7 +216,8 @@ void trigger_function(uintptr_t function, uintptr_t call_site, bool enter)
             hit(pt, f->enter, f->enter_count, function);
         bool record = events_wanted && recorder_active(t);
         if (pt->functions.depth < THREAD_FUNCTION_DEPTH)
-            pt->functions.open[pt->functions.depth] = (struct open_function){function, stack};
+            pt->functions.open[pt->functions.depth] =
+                (struct open_function){function, stack, record ? path_at_hook(return_at) : 0};
         pt->functions.depth++;
         if (record)
             (void)recorder_emit(t, EV_FUNCTION_ENTER, function, call_site);
@@ -221,10 +238,12 @@ PRELOAD_EXPORT void __cyg_profile_func_exit(void *function, void *call_site);
 
 void __cyg_profile_func_enter(void *function, void *call_site)
 {
-    trigger_function((uintptr_t)function, (uintptr_t)call_site, true);
+    trigger_function((uintptr_t)function, (uintptr_t)call_site, true,
+                     return_address_at(__builtin_frame_address(0)));
 }
 
 void __cyg_profile_func_exit(void *function, void *call_site)
 {
-    trigger_function((uintptr_t)function, (uintptr_t)call_site, false);
+    trigger_function((uintptr_t)function, (uintptr_t)call_site, false,
+                     return_address_at(__builtin_frame_address(0)));
 }

@@ -12,7 +12,7 @@
 void trigger_signal(int signal_number, uintptr_t ip);
 void trigger_image_loaded(const struct image_facts *m);
 void trigger_pcontrol(int level, uint64_t second, bool fortran, uintptr_t return_at);
-void trigger_function(uintptr_t function, uintptr_t call_site, bool enter);
+void trigger_function(uintptr_t function, uintptr_t call_site, bool enter, uintptr_t return_at);
 /* A probe of these alarms, in index order, was hit. due: the index in `alarms` of the one whose
  * count the probe's code has brought to zero, after it has counted those before it; or
  * PROBE_COUNTED_NOTHING. */
@@ -71,6 +71,8 @@ void region_end(const char *name, uintptr_t return_at);
  * loaded now. Called again after each dlopen(). */
 void functions_resolve(void);
 bool functions_wanted(void);
+/* In the child of fork: the paths of active functions are in the parent's stream. */
+void functions_forked(struct preload_thread *pt);
 void functions_say_limits(void); /* call it once there is a log */
 /* Call it before a longjmp to this stack pointer. */
 void functions_jumped(uintptr_t stack);

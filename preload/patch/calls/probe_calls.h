@@ -48,9 +48,9 @@ void probe_exits_at(uintptr_t stack, uintptr_t at);
 /* Makes the tables of return sites for the fast paths from the table of sites that is now in
  * force. */
 void probe_functions_published(const struct probe_sites *s);
-/* Record that a function was entered (has returned). stack: the stack pointer there. The caller is
- * a handler, or has blocked signals. */
-void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap);
+/* Records that a function was entered; `c`: there. Records that functions have returned; stack: the
+ * stack pointer there. The caller is a handler, or has blocked signals. */
+void probe_functions_entered(uintptr_t function, const struct probe_coming *c);
 void probe_functions_returned(uintptr_t stack, uintptr_t at);
 void probe_functions_forked(void);
 

@@ -20,8 +20,7 @@
  * the slow path must follow. */
 static inline __attribute__((always_inline)) bool
 put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, uint32_t windows,
-    const struct probe_function *f, uint32_t code, uint64_t b, uint64_t state, uint64_t pending,
-    uint32_t after)
+    const struct probe_function *f, uint32_t code, uint64_t state, uint64_t pending, uint32_t after)
 {
     uint32_t depth = probe_opens_depth(state);
     uint64_t head = (uint64_t)code | (uint64_t)(uint16_t)*t->cpu << 32 | t->mark_bits;
@@ -36,7 +35,7 @@ put(struct recorder_thread *t, struct probe_opens *o, struct event_slot *slot, u
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool done = recorder_swap_cursor(t, slot, slot + 1);
     if (RT_LIKELY(done)) {
-        recorder_fill(slot, head, clock, f->function, b);
+        recorder_fill(slot, head, clock, f->function, f->back);
         if (after > depth)
             room->open[depth] = *f;
         if (RT_LIKELY(probe_swap(&o->state, pending, after)))
@@ -138,7 +137,7 @@ static inline __attribute__((always_inline)) bool entered(const struct probe_fra
     if (__atomic_load_n(&row->back, __ATOMIC_RELAXED) != back && !is_return(back, row))
         return true;
     const struct probe_function entered = {place_at(f, row), stack, back};
-    return !put(t, o, slot, windows, &entered, EV_FUNCTION_ENTER, back, state, PROBE_AMID_ENTER,
+    return !put(t, o, slot, windows, &entered, EV_FUNCTION_ENTER, state, PROBE_AMID_ENTER,
                 depth + 1);
 }
 
@@ -158,10 +157,11 @@ static inline __attribute__((always_inline)) bool returned(const struct probe_fr
     if (is_long(t) || slot == t->end || state > OPTION_FUNCTIONS_DEPTH_MAX)
         return true;
     uint32_t depth = (uint32_t)state - 1;
-    const struct probe_function left = o->room->open[depth];
+    struct probe_function left = o->room->open[depth];
     if (left.stack + sizeof left.stack != stack || left.back != place_at(f, row_of(f)))
         return true;
-    return !put(t, o, slot, windows, &left, EV_FUNCTION_LEAVE, 0, state, PROBE_AMID_LEAVE, depth);
+    left.back = o->room->paths[depth];
+    return !put(t, o, slot, windows, &left, EV_FUNCTION_LEAVE, state, PROBE_AMID_LEAVE, depth);
 }
 
 bool probe_fast_entered(void)

@@ -21,7 +21,7 @@
 struct probe_function {
     uintptr_t function; /* its first instruction */
     uintptr_t stack;    /* where its return address is */
-    uintptr_t back;     /* the return address */
+    uintptr_t back;     /* the return address; if a leave is pending, the call path */
 };
 
 /* A call of a function with exit_func alarms that has not returned. A thread has PROBE_EXITS_MAX at
@@ -41,6 +41,7 @@ struct probe_room {
     uint64_t head, clock;          /* head and clock of an unfinished event */
     struct probe_function pending; /* the function that enters or leaves */
     struct probe_function open[OPTION_FUNCTIONS_DEPTH_MAX];
+    uint32_t paths[OPTION_FUNCTIONS_DEPTH_MAX]; /* call paths of those; 0: unknown */
     struct probe_exit exits[PROBE_EXITS_MAX];
 };
 

@@ -14,6 +14,7 @@
 #include "preload/libc/interpose.h"
 #include "preload/patch/calls/probe_fast.h"
 #include "preload/process.h"
+#include "preload/stack/call_walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,11 @@ _Atomic(const struct probe_returns *) probe_returns_now, probe_exits_now;
 bool probe_functions_wanted(void)
 {
     return process.options.number[OPT_functions] == OPTION_FUNCTIONS_NAMED;
+}
+
+bool probe_functions_have_paths(void)
+{
+    return process.options.number[OPT_callpath] > 1;
 }
 
 /* Makes a table of the sites of this kind that have a jump. NULL: there are none, or no memory. */
@@ -80,8 +86,7 @@ static bool is_recorded(const struct recorder_thread *t, struct event_slot *slot
     if (head >> 48 == o->head >> 48)
         return EVENT_HEAD_CODE(head) == EVENT_HEAD_CODE(o->head) && slot->a == o->pending.function;
     if ((const char *)slot > (const char *)t->chunk && slot < t->end)
-        recorder_fill(slot, o->head, o->clock, o->pending.function,
-                      EVENT_HEAD_CODE(o->head) == EV_FUNCTION_ENTER ? o->pending.back : 0);
+        recorder_fill(slot, o->head, o->clock, o->pending.function, o->pending.back);
     return true;
 }
 
@@ -120,7 +125,7 @@ static void leave(struct recorder_thread *t, uint32_t cut)
     const struct probe_function f = probe_opens.room->open[depth];
     set_depth(depth);
     if (t->recording != 0) /* no recorder_active(): a window may be closing */
-        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f.function, 0);
+        (void)recorder_emit(t, EV_FUNCTION_LEAVE | cut, f.function, probe_opens.room->paths[depth]);
 }
 
 static const struct probe_function *latest(void)
@@ -134,10 +139,11 @@ static bool is_gone(const struct probe_function *f, uintptr_t stack)
     return f->stack <= stack && probe_one_stack(f->stack, stack);
 }
 
-void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
+void probe_functions_entered(uintptr_t function, const struct probe_coming *c)
 {
     static _Atomic bool told;
     struct recorder_thread *t = &recorder_self;
+    const uintptr_t stack = c->stack;
     if (!recorder_active(t))
         return;
     settle(t);
@@ -148,7 +154,7 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
     if (depth >= probe_functions_limit)
         return;
     uintptr_t back = *(const uintptr_t *)stack; /* NOLINT: the thread's stack */
-    if (!(may_trap && probe_return_ensure(back)) && recorder_stream.header != NULL &&
+    if (!(c->may_trap && probe_return_ensure(back)) && recorder_stream.header != NULL &&
         !atomic_exchange(&told, true)) {
         char line[160];
         (void)snprintf(line, sizeof line,
@@ -157,6 +163,9 @@ void probe_functions_entered(uintptr_t function, uintptr_t stack, bool may_trap)
                        (unsigned long)back);
         log_line(LOG_WARNING, line);
     }
+    if (probe_functions_have_paths())
+        probe_opens.room->paths[depth] =
+            call_path_from_entry(stack, c->rbp, (unsigned)process.options.number[OPT_callpath]);
     probe_opens.room->open[depth] = (struct probe_function){function, stack, back};
     set_depth(depth + 1);
     (void)recorder_emit(t, EV_FUNCTION_ENTER, function, back);
@@ -201,8 +210,11 @@ void probe_functions_jumped(uintptr_t from, uintptr_t to)
     sys_restore_signals(mask);
 }
 
+/* The numbers of paths are those of the parent's stream. */
 void probe_functions_forked(void)
 {
+    for (uint32_t i = 0; i < depth_now(); i++)
+        probe_opens.room->paths[i] = 0;
     probe_opens.forked = depth_now() != 0;
 }
 

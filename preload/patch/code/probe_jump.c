@@ -267,7 +267,9 @@ static uintptr_t fast_of(const struct way *w, const struct probe_site *first, un
 {
 #if PROBE_HAS_FAST
     bool exits = ctl_config_uses(process.config, CTL_EXIT_FUNC), alone = first->alarm == of;
-    if (alone && clock_is_counter() && of == PROBE_ENTERED && (first->flags & ISA_SITE_CALL) == 0)
+    /* The fast path does not walk up the stack. */
+    bool fast = (first->flags & ISA_SITE_CALL) == 0 && !probe_functions_have_paths();
+    if (alone && clock_is_counter() && of == PROBE_ENTERED && fast)
         return exits ? (uintptr_t)probe_fast_entered_beside : (uintptr_t)probe_fast_entered;
     if (alone && clock_is_counter() && of == PROBE_RETURNED)
         return exits ? (uintptr_t)probe_fast_returned_beside : (uintptr_t)probe_fast_returned;
@@ -415,6 +417,7 @@ void probe_jumped(struct registers *r, const struct own_stack_move *m)
     c.rax = r->rax;
     c.rbx = r->rbx;
     c.rcx = r->rcx;
+    c.rbp = r->rbp;
     c.stack = (uintptr_t)(r + 1) + 128 + ((c.place.flags & ISA_SITE_CALL) != 0 ? 8 : 0);
     unsigned own = counting_own_begin_if(true);
     c.may_trap = ((m->taken != NULL ? m->mask : mask) & sys_signal_bit(SIGTRAP)) == 0;

@@ -195,7 +195,7 @@ FIELDS = {
     },
     "EV_FUNCTION_LEAVE": {
         "address": ("a", 0, 64),
-        "call_site": ("b", 0, 64),
+        "path": ("b", 0, 32),
     },
     "EV_REGION_BEGIN": {
         "region": ("a", 0, 32),

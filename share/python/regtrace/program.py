@@ -67,6 +67,7 @@ def functions(file, known, **filters):
         "image": pd.array(np.array(paths, dtype=object)[inverse], dtype="string"),
         "offset": offset,
         "call_site": rows["b"][b],
+        "path": field(rows[e], "EV_FUNCTION_LEAVE", "path").astype(np.uint32),
         "cut_begin": (rows["flags"][b] & codes.Flag.CUT) != 0,
         "cut_end": (rows["flags"][e] & codes.Flag.CUT) != 0,
     })  # fmt: skip

@@ -270,7 +270,8 @@ class Run:
 
         function: its name, from the images on this machine as they are now; NA if unknown. image,
         offset: its place, as `addr2line -e image offset` takes it. depth: 0 is the outermost
-        recorded function.
+        recorded function. call_site: the return address of the call. path: with REGTRACE_CALLPATH
+        above 1 where it was called, a number of paths(); else 0.
         """
         parts, alone, known = [], 0, Places()
         for f in self._chosen(rank):

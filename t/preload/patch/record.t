@@ -59,6 +59,7 @@ for build in "${builds[@]}"; do
     records leaps
     records threads
     records signals
+    records signals -callpath 64
     records tails
     records callbacks
     records windows -controller-default-start 0

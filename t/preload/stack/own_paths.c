@@ -86,7 +86,7 @@ APART void work_variable(int n)
     sum += room[n];
 }
 
-static int compare(const void *a, const void *b)
+QUIET static int compare(const void *a, const void *b)
 {
     CALL(work_leaf(1));
     return *(const int *)a - *(const int *)b;
@@ -100,7 +100,7 @@ APART void work_callback(void)
     sum += x[0];
 }
 
-static void handler(int number)
+QUIET static void handler(int number)
 {
     CALL(work_variable(number % 7));
 }
@@ -133,7 +133,7 @@ QUIET static void open_log(const char *name, int thread)
         exit(3);
 }
 
-static void *other(void *log)
+QUIET static void *other(void *log)
 {
     open_log(log, 1);
     for (int i = 0; i < 3; i++)
@@ -142,7 +142,7 @@ static void *other(void *log)
     return NULL;
 }
 
-int main(int argc, char **argv)
+QUIET int main(int argc, char **argv)
 {
     pthread_t thread;
     if (argc != 2)

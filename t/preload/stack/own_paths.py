@@ -69,7 +69,7 @@ def functions(f, log):
                 stack.append(len(found))
                 found.append(None)
             elif e["code"] == code("FLl"):
-                found[stack.pop()] = int(e["b"]) if e["flags"] & 0x40 else 0
+                found[stack.pop()] = int(e["b"])
         with open(f"{log}.{thread}", encoding="ascii") as file:
             said = [line.split()[1] for line in file]
         if len(said) != len(found):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The call paths of regions are those that the program notes itself: by libraries' callbacks, in
-# handlers, from aligned and variable frames, in two threads, and with MPI_Pcontrol.
+# The call paths of regions and functions are those that the program notes itself: by libraries'
+# callbacks, in handlers, from aligned and variable frames, in two threads, and with MPI_Pcontrol.
 . "$(dirname "$0")/../../lib.sh"
 needs addr2line h5py
 S=$REGTRACE_SOURCE/t/preload/stack
@@ -16,6 +16,12 @@ record() {
 compile() { # FLAG...
     cc -g -pthread "$@" -I"$REGTRACE_SOURCE/share/include" -o "$T/program" "$S/own_paths.c"
 }
+# are MOST WHAT COUNT: are the paths those that the program notes?
+are() {
+    compare "$1" "$2"
+    is "$out" "$3 compared, $(($1 == 64 ? $3 : 0)) whole" "$kind, $1 callers: $2 have the program's paths" ||
+        diag "$err"
+}
 paths=64
 [ "$(uname -m)" = x86_64 ] || paths=1
 for kind in "-O2" "-O0"; do
@@ -23,13 +29,28 @@ for kind in "-O2" "-O0"; do
     for most in 1 3 $paths; do
         [ "$most" -le "$paths" ] || continue
         record "$most"
-        compare "$most" regions
-        is "$out" "81 compared, $((most == 64 ? 81 : 0)) whole" "$kind, $most callers: regions begin where the program says" ||
-            diag "$err"
+        are "$most" regions 81
     done
 done
+if [ "$paths" = 64 ]; then
+    for kind in "-O2" "-O0"; do
+        for most in 3 64; do
+            compile "$kind" -finstrument-functions || exit 99
+            record "$most" -functions 1
+            kind="$kind -finstrument-functions" are "$most" functions 216
+            [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ] || continue
+            compile "$kind" || exit 99
+            record "$most" -functions '^work_'
+            kind="$kind, by name" are "$most" functions 216
+        done
+    done
+    run 60 "$REGTRACE" dump "$T/run"
+    like "$out" 'function leave .* path=[0-9]+' "dump has their paths"
+    ok_run "what is recorded holds" "$REGTRACE" check "$T/run"
+fi
+record 1
 run 60 "$REGTRACE" dump "$T/run"
-like "$out" 'region begins +region="[0-9>]+" path=[0-9]+' "dump has their paths"
+like "$out" 'region begins +region="[0-9>]+" path=[0-9]+' "dump has the path of a region"
 record 0
 run 60 "$REGTRACE" dump "$T/run"
 like "$out" 'region begins' "-callpath 0 records regions" || diag "$err"

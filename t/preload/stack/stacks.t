@@ -23,6 +23,7 @@ same "samples, windows on signals" REGTRACE_SAMPLE=cpu:100us REGTRACE_CONTROL="$
 same "events of the kernel" REGTRACE_EVENTS=page-faults REGTRACE_CONTROL="$on_signals" "$T/stacks" 4
 if [ "$(uname -m)" = x86_64 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ]; then
     same "functions" REGTRACE_FUNCTIONS="$few" "$T/stacks" 4
+    same "functions, call paths" REGTRACE_FUNCTIONS="$few" REGTRACE_CALLPATH=64 "$T/stacks" 4
     same "functions, windows on signals" REGTRACE_FUNCTIONS="$few" REGTRACE_CONTROL="$on_signals" "$T/stacks" 4
     same "functions, windows on timeouts" REGTRACE_FUNCTIONS="$few" REGTRACE_CONTROL="$on_time" "$T/stacks" 4
     for function in work leaf handled; do
