@@ -86,7 +86,8 @@ def main(run, program, most, log, what):
             want, (got, count) = said.split(">"), account(path, places)
             full = count < int(most)
             compared, whole = compared + 1, whole + full
-            if count == 0 or count > int(most) or got != (want if full else want[len(want) - len(got) :]):
+            # The innermost call is always one of the program.
+            if not got or count > int(most) or got != (want if full else want[-len(got) :]):
                 print(f"{what}: said {said}, recorded {'>'.join(got)} of {count} places")
     print(f"{compared} compared, {whole} whole")
 
