@@ -3,9 +3,11 @@
  * loaded. */
 #include "tools/addresses.h"
 
+#include "base/hash.h"
 #include "base/identity.h"
 #include "base/toolkit/array.h"
 #include "tools/json.h"
+#include "tools/perf_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,6 +52,27 @@ static int find_image(struct addresses *a, const char *path, const char *build_i
     return 0;
 }
 
+/* Finds the perf map of a rank's process, and reads it the first time. Returns 0 or -ENOMEM. */
+static int find_perf_map(struct addresses *a, const struct rt_rank *rank, size_t *out)
+{
+    char path[PATH_MAX];
+    if (!rt_rank_perf_map(rank, path))
+        path[0] = '\0';
+    for (*out = 0; *out < a->perf_map_count; (*out)++)
+        if (strcmp(a->perf_maps[*out].path, path) == 0)
+            return 0;
+    struct address_map *more = realloc(a->perf_maps, (a->perf_map_count + 1) * sizeof *more);
+    char *copy = strdup(path);
+    if (more != NULL)
+        a->perf_maps = more;
+    if (more == NULL || copy == NULL) {
+        free(copy);
+        return -ENOMEM;
+    }
+    more[a->perf_map_count++] = (struct address_map){copy, perf_map_read(path)};
+    return 0;
+}
+
 int addresses_begin_rank(struct addresses *a, const struct rt_rank *rank)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
@@ -62,6 +85,8 @@ int addresses_begin_rank(struct addresses *a, const struct rt_rank *rank)
         rc = find_image(a, rt_rank_string(rank, m->path),
                         m->build_id != 0 ? rt_rank_string(rank, m->build_id) : "", &images[i]);
     }
+    if (rc == 0)
+        rc = find_perf_map(a, rank, &a->perf_map_current);
     a->tables = rc == 0 ? t : NULL;
     return rc;
 }
@@ -93,8 +118,37 @@ static int find_item(struct addresses *a, uint32_t image, uint64_t offset, uint3
     return *item != KEY_NONE ? 0 : -ENOMEM;
 }
 
+/* The name alone identifies a function: processes compile the same one at different addresses. */
+static int find_generated(struct addresses *a, const char *name, uint32_t *item)
+{
+    uint32_t image = NO_IMAGE;
+    int rc = find_image(a, "[jit]", "", &image);
+    if (rc == 0)
+        rc = find_item(a, image, hash_bytes(HASH_BEGIN, name, strlen(name)), item);
+    struct address *p = rc == 0 ? &a->items[*item] : NULL;
+    if (p == NULL || p->named)
+        return rc;
+    p->name = strdup(name);
+    p->named = p->has_line = p->is_generated = true;
+    return p->name != NULL ? 0 : -ENOMEM;
+}
+
+int addresses_outside(struct addresses *a, const struct rt_rank *rank, uint64_t address,
+                      uint32_t *item)
+{
+    size_t map;
+    int rc = find_perf_map(a, rank, &map);
+    const char *name = rc == 0 ? perf_map_name(a->perf_maps[map].map, address) : NULL;
+    if (rc != 0)
+        return rc;
+    return name != NULL ? find_generated(a, name, item) : find_item(a, NO_IMAGE, address, item);
+}
+
 int addresses_find(struct addresses *a, uint64_t address, uint64_t clock, uint32_t *item)
 {
+    const char *name = perf_map_name(a->perf_maps[a->perf_map_current].map, address);
+    if (name != NULL)
+        return find_generated(a, name, item);
     const struct rt_map *m = find_map(a->tables, address, clock);
     return m != NULL ? find_item(a, a->image_of_map[m - a->tables->maps], address - m->base, item)
                      : find_item(a, NO_IMAGE, address, item);
@@ -193,6 +247,11 @@ void addresses_free(struct addresses *a)
         free(a->items[i].line);
         free(a->items[i].inlined);
     }
+    for (size_t i = 0; i < a->perf_map_count; i++) {
+        perf_map_free(a->perf_maps[i].map);
+        free(a->perf_maps[i].path);
+    }
+    free(a->perf_maps);
     free(a->images);
     free(a->items);
     key_table_free(&a->places);

@@ -23,12 +23,21 @@ struct address_image {
 };
 
 struct address {
-    uint32_t image;  /* index into images, or NO_IMAGE */
-    uint64_t offset; /* from the load base: an address of the image's own symbol table */
-    char *name;      /* set by addresses_name() */
-    char *line;      /* FILE:LINE, set by addresses_line(); */
-    char *inlined;   /* and the function that is inlined there; NULL: none */
+    uint32_t image; /* index into images, or NO_IMAGE */
+    /* from the load base: an address of the image's own symbol table; if is_generated, a hash of
+     * the name */
+    uint64_t offset;
+    char *name;    /* set by addresses_name() */
+    char *line;    /* FILE:LINE, set by addresses_line(); */
+    char *inlined; /* and the function that is inlined there; NULL: none */
     bool named, has_line;
+    bool is_generated; /* code that a process has compiled at run time, named by its perf map */
+};
+
+/* The perf map of a process. */
+struct address_map {
+    char *path;
+    struct perf_map *map; /* NULL: the process has none */
 };
 
 /* Zero-initialize before use; free with addresses_free(). */
@@ -40,6 +49,8 @@ struct addresses {
     struct key_table places;             /* high: image, low: offset */
     const struct rt_rank_tables *tables; /* of the current rank */
     uint32_t *image_of_map;              /* by index of tables->maps */
+    struct address_map *perf_maps;
+    size_t perf_map_count, perf_map_current; /* perf_map_current: of the current rank */
 };
 
 /* Makes `rank` the current rank of addresses_find(). Returns 0 or -ENOMEM. */
@@ -52,6 +63,10 @@ RT_MUST_CHECK int addresses_find(struct addresses *a, uint64_t address, uint64_t
  * address. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int addresses_place(struct addresses *a, const char *path, const char *build_id,
                                   uint64_t offset, uint32_t *item);
+/* Finds or creates the item of an address that is in no image. In any rank's compiled code, all
+ * addresses of one function are one item. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int addresses_outside(struct addresses *a, const struct rt_rank *rank,
+                                    uint64_t address, uint32_t *item);
 /* Returns the function that contains an item, looked up in the image as it is now on this machine;
  * NULL if unknown. */
 const char *addresses_name(struct addresses *a, uint32_t item);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "writer/empty_folder.h"
+#include "writer/perf_map.h"
 #include "writer/repair/verify.h"
 
 #include <errno.h>
@@ -379,9 +380,11 @@ static int end_session(struct writer_session *s, enum ending ending)
     values_end(s->drain.values);
     s->drain.values = NULL;
     remove_snapshot(s);
-    if (kept)
+    if (kept) {
+        const struct stream_header *h = header(s);
+        perf_map_keep(s->dir, &(struct perf_map_owner){s->facts.host, h->pid, h->pid_start_time});
         rc = claim_finish(&s->claim, CLAIM_CLOSED, s->file.written, &last);
-    else {
+    } else {
         remove_file(s);
         (void)rt_run_remove_empty(s->dir);
     }

@@ -15,6 +15,7 @@
 #include "base/format/event.h"
 #include "writer/results.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -346,6 +347,10 @@ const struct rt_rank_tables *rt_rank_tables(const struct rt_rank *rank);
 
 /* Returns the text of a string id: "" for 0, "?" for an id that is not in the file. Never NULL. */
 const char *rt_rank_string(const struct rt_rank *rank, uint32_t id);
+
+/* Writes the path of the process's perf map in the run's folder, where there may be none. Returns
+ * false if it does not fit. */
+bool rt_rank_perf_map(const struct rt_rank *rank, char out[PATH_MAX]);
 
 /* Returns the value of `key` in the metadata, as the traced process wrote it (chains, options ...),
  * or NULL if there is none. */

@@ -12,6 +12,7 @@
 #if defined(__x86_64__)
 
 #include "preload/stack/own_stack.h"
+#include "preload/stack/untabled.h"
 #include "preload/stack/unwind.h"
 #include "preload/stack/unwind_rules.h"
 
@@ -51,6 +52,7 @@ struct walk {
     uintptr_t at, sp, fp;  /* at: an address within the instruction that called, or runs */
     uintptr_t low, high;   /* of the stack, if known */
     uintptr_t readable[2]; /* bounds of memory that has been read already */
+    bool interrupted;      /* `at` runs */
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -121,13 +123,22 @@ static struct walk_rule pack(const struct unwind_rules *u, const struct unwind_e
     return r;
 }
 
-RT_COLD static struct walk_rule make_rule(uintptr_t at)
+/* interrupted: the instruction at `at` has not called, it runs. */
+RT_COLD static struct walk_rule make_rule(uintptr_t at, bool interrupted)
 {
     struct unwind_entry e;
     struct unwind_rules u;
+    struct untabled_frame f;
     struct walk_rule made = {.kind = WALK_END};
     if (unwind_rules_at(at, &e, &u))
         made = pack(&u, &e);
+    else if (untabled_frame(at, interrupted, &f)) {
+        made.kind = f.by_stack ? WALK_BY_STACK : WALK_BY_FRAME;
+        made.cfa = f.cfa;
+        made.frame = f.frame;
+        if (!f.is_image || interrupted)
+            return made;
+    }
     if (unwind_is_made(at)) /* our own code there may change */
         return made;
     uint32_t h = stream_path_hash(0, at);
@@ -147,7 +158,7 @@ RT_COLD static struct walk_rule make_rule(uintptr_t at)
     return made;
 }
 
-static inline struct walk_rule rule_of(uintptr_t at)
+static inline struct walk_rule rule_of(uintptr_t at, bool interrupted)
 {
     uint32_t h = stream_path_hash(0, at);
     for (uint32_t i = 0; i < RULE_TRIES; i++) {
@@ -163,7 +174,7 @@ static inline struct walk_rule rule_of(uintptr_t at)
         if (had == 0)
             break;
     }
-    return make_rule(at);
+    return make_rule(at, interrupted);
 }
 
 void call_walk_forget(bool (*gone)(uintptr_t address))
@@ -182,7 +193,7 @@ enum step { STEP_UP, STEP_END, STEP_OTHERWISE };
 /* Moves to the caller; *back is its return address. */
 static inline enum step step_up(struct walk *w, uintptr_t *back)
 {
-    struct walk_rule r = rule_of(w->at);
+    struct walk_rule r = rule_of(w->at, w->interrupted);
     uintptr_t cfa, fp = w->fp;
     if (RT_LIKELY(r.kind == WALK_BY_STACK))
         cfa = w->sp + (uintptr_t)(intptr_t)r.cfa;
@@ -203,6 +214,7 @@ static inline enum step step_up(struct walk *w, uintptr_t *back)
     w->sp = cfa;
     w->fp = fp;
     w->at = *back - 1;
+    w->interrupted = false;
     return STEP_UP;
 }
 
@@ -257,7 +269,7 @@ RT_COLD static void walk_slowly(struct unwind *u, uintptr_t from, struct places 
     bool begun = from == 0;
     p->count = p->known;
     (void)thread_stack_bounds(&u->low, &u->high);
-    while (p->count < p->most && unwind_up(u)) {
+    while (p->count < p->most && (unwind_up(u) || unwind_up_untabled(u))) {
         begun |= u->r[UNWIND_RSP] == from;
         /* After a place in an instrumented copy comes the one that it stands for. */
         if (begun && !memory_copies_have(u->r[UNWIND_RETURN]))
@@ -335,8 +347,10 @@ uint32_t call_path_from_context(const void *context, unsigned most)
 {
     const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
     struct places p;
-    struct walk w = {
-        .at = (uintptr_t)r[REG_RIP], .sp = (uintptr_t)r[REG_RSP], .fp = (uintptr_t)r[REG_RBP]};
+    struct walk w = {.at = (uintptr_t)r[REG_RIP],
+                     .sp = (uintptr_t)r[REG_RSP],
+                     .fp = (uintptr_t)r[REG_RBP],
+                     .interrupted = true};
     places_begin(&p, most, 0);
     walk_fast(&w, 0, &p);
     if (RT_UNLIKELY(!p.whole)) {

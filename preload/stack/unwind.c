@@ -6,6 +6,7 @@
 #if defined(__x86_64__)
 
 #include "preload/stack/own_stack.h"
+#include "preload/stack/untabled.h"
 #include "preload/stack/unwind_rules.h"
 
 #include "base/search.h"
@@ -198,6 +199,27 @@ bool unwind_up(struct unwind *w)
     struct unwind_rules rules;
     uintptr_t at = w->r[UNWIND_RETURN] - (w->interrupted ? 0 : 1);
     return unwind_rules_at(at, &e, &rules) && apply(w, &e, &rules);
+}
+
+bool unwind_up_untabled(struct unwind *w)
+{
+    struct untabled_frame f;
+    uintptr_t at = w->r[UNWIND_RETURN] - (w->interrupted ? 0 : 1), frame = w->r[UNWIND_RBP];
+    bool has_frame = (w->known >> UNWIND_RBP & 1) != 0;
+    if (!untabled_frame(at, w->interrupted, &f) || (!f.by_stack && !has_frame))
+        return false;
+    uintptr_t cfa = (f.by_stack ? w->r[UNWIND_RSP] : frame) + (uintptr_t)f.cfa;
+    if (cfa <= w->r[UNWIND_RSP] ||
+        (f.frame != 0 && !unwind_read(w, cfa + (uintptr_t)(intptr_t)f.frame, &frame)) ||
+        !unwind_read(w, cfa - sizeof cfa, &w->r[UNWIND_RETURN]) || w->r[UNWIND_RETURN] == 0)
+        return false;
+    w->r[UNWIND_RBP] = frame;
+    w->r[UNWIND_RSP] = cfa;
+    w->back = (uintptr_t *)cfa - 1; /* NOLINT: the thread's stack */
+    w->known = 1u << UNWIND_RSP | 1u << UNWIND_RETURN;
+    w->known |= has_frame || f.frame != 0 ? 1u << UNWIND_RBP : 0;
+    w->interrupted = false;
+    return true;
 }
 
 /* --- the first frame -------------------------------------------------------------------------- */

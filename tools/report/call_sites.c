@@ -23,8 +23,10 @@ int call_sites_place(struct addresses *a, const struct rt_rank *rank, const stru
                      uint32_t *item)
 {
     /* Debug information describes the call itself, which ends before the return address. */
-    return addresses_place(a, p->image != 0 ? rt_rank_string(rank, p->image) : NULL,
-                           rt_rank_string(rank, p->build_id), p->offset - 1, item);
+    if (p->image == 0)
+        return addresses_outside(a, rank, p->offset - 1, item);
+    return addresses_place(a, rt_rank_string(rank, p->image), rt_rank_string(rank, p->build_id),
+                           p->offset - 1, item);
 }
 
 int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t path, uint32_t *item)
@@ -138,7 +140,7 @@ void call_site_json(struct json *j, struct addresses *a, uint32_t item)
     json_text(j, "line", at != NULL ? addresses_line(a, item) : NULL);
     json_text(j, "inlined", at != NULL ? at->inlined : NULL);
     json_text(j, "image", in_image ? a->images[at->image].path : NULL);
-    if (at != NULL)
+    if (at != NULL && !at->is_generated)
         json_hex(j, "return_offset", at->offset + 1);
     else
         json_null(j, "return_offset");

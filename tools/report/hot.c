@@ -39,6 +39,8 @@ static int name_place(struct hot *h, uint32_t item)
     struct image_symbols *s =
         at->image != NO_IMAGE ? addresses_symbols(&h->at.images[at->image]) : NULL;
     char *function = NULL, *line = NULL;
+    if (at->is_generated && (function = strdup(at->name)) == NULL)
+        return -ENOMEM;
     if (s != NULL)
         image_symbols_find(s, at->offset, &function, &line);
     p->frameless = p->weight > 0 && s != NULL && image_symbols_frameless(s, at->offset);

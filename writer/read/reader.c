@@ -7,6 +7,7 @@
 #include "base/toolkit/array.h"
 #include "writer/claim.h"
 #include "writer/file/rankfile.h"
+#include "writer/perf_map.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -334,6 +335,15 @@ const char *rt_rank_metadata(const struct rt_rank *rank, const char *key)
         if (rank->metadata[i].key != NULL && strcmp(rank->metadata[i].key, key) == 0)
             return rank->metadata[i].value;
     return NULL;
+}
+
+bool rt_rank_perf_map(const struct rt_rank *rank, char out[PATH_MAX])
+{
+    char dir[PATH_MAX] = ".";
+    int n = (int)(rank->info.file - rank->path); /* of the folder, with the slash */
+    if (n > 0 && snprintf(dir, sizeof dir, "%.*s", n, rank->path) != n)
+        return false;
+    return perf_map_path(out, PATH_MAX, dir, rank->info.host, rank->info.pid);
 }
 
 const char *rt_rank_function(const struct rt_rank *rank, uint32_t code, const char **label)

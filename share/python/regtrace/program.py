@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the frames of the program itself in one rank file: functions, samples, counted events."""
 
+import os
+
 import numpy as np
 import pandas as pd
 
@@ -9,6 +11,7 @@ from regtrace.format import field
 from regtrace.frames import nullable, pair_rows, raw
 from regtrace.errors import RegtraceError
 from regtrace.places import split, stacks
+from regtrace.symbols import Generated
 
 
 def places(file, addresses, clocks):
@@ -83,10 +86,14 @@ def paths(file, known):
     texts = file.strings()
     images = [(texts.get(int(row["image"]), "?"), texts.get(int(row["build_id"]), "")) if row["image"] else None for row in rows]
     calls = [int(row["offset"]) - 1 for row in rows]  # offset: the return address
+    names = known.names(images, calls)
+    if None in images:
+        generated = Generated(os.path.dirname(file.path), file.attributes.get("host", ""), file.pid)
+        names = [generated.name(at) if image is None else name for name, image, at in zip(names, images, calls)]
     return pd.DataFrame({
         "path": rows["path"],
         "parent": rows["parent"],
-        "function": pd.array(known.names(images, calls), dtype="string"),
+        "function": pd.array(names, dtype="string"),
         "line": pd.array(known.lines(images, calls), dtype="string"),
         "image": pd.array([None if image is None else image[0] for image in images], dtype="string"),
         "offset": rows["offset"],

@@ -103,6 +103,32 @@ class Symbols:
         return readable(self._data[low : self._data.find(b"\0", low)].decode("utf-8", "replace"))
 
 
+class Generated:
+    """The functions that a process has compiled at run time, by its perf map in the run's folder.
+
+    folder: of the run. host, pid: of the process.
+    """
+
+    def __init__(self, folder, host, pid):
+        self._rows = []
+        try:
+            with open(os.path.join(folder, f"perf-{host}-{pid}.map"), encoding="utf-8", errors="replace") as f:
+                for line in f:
+                    found = re.fullmatch(r"([0-9a-fA-F]+) ([0-9a-fA-F]+) (.+)\n?", line)
+                    if found:
+                        start = int(found[1], 16)
+                        self._rows.append((start, start + int(found[2], 16), found[3]))
+        except OSError:  # most processes have none
+            pass
+
+    def name(self, address):
+        """Returns the name of the function at this address, the latest of several, or None."""
+        for start, end, name in reversed(self._rows):
+            if start <= address < end:
+                return name
+        return None
+
+
 def _library(name):
     try:
         return ctypes.CDLL(name)
