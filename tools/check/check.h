@@ -24,6 +24,7 @@ enum check_rule {
     CHECK_PIECES,
     CHECK_PROFILE,
     CHECK_INDEX,
+    CHECK_PATHS,
     CHECK_RULES
 };
 
@@ -47,6 +48,8 @@ void check_violation(struct check *c, enum check_rule rule, const char *fmt, ...
 
 /* Checks the tables of one rank: check_tables.c. */
 void check_tables(struct check *c, const struct rt_rank *rank);
+/* Returns the row of a call path in the sorted table, or the number of rows if it is not there. */
+size_t check_path_row(const struct rt_rank_tables *t, uint32_t path);
 
 /* Checks the profile of MPI calls of one rank, if it has ended by itself: check_profile.c. */
 void check_profile(struct check *c, const struct rt_rank *rank);

@@ -31,6 +31,7 @@ struct check_pass {
     struct passing *threads;
     size_t thread_count;
     uint32_t known[256]; /* codes already looked up, in a small hash table */
+    uint32_t known_path; /* the latest one that was there */
     uint64_t opens, closes, fired;
 };
 
@@ -74,6 +75,38 @@ static void check_strings(struct check_pass *p, const struct rt_event *ev, uint6
         check_violation(p->check, CHECK_STRINGS,
                         "event %" PRIu64 " names string %" PRIu64 ", which is not in the file", row,
                         id);
+}
+
+/* Returns the call path that an event names; 0: none. */
+static uint32_t path_of(const struct rt_event *ev)
+{
+    bool flagged = (ev->flags & EVENT_FLAG_PATH) != 0;
+    if (EVENT_IS_MPI_LEAVE(ev->code))
+        return flagged ? (uint32_t)EVENT_GET(ev, EV_MPI_LEAVE, path) : 0;
+    if (ev->code == EV_SAMPLE)
+        return flagged ? (uint32_t)EVENT_GET(ev, EV_SAMPLE, path) : 0;
+    if (ev->code == EV_MPI_CALL_PATH)
+        return (uint32_t)EVENT_GET(ev, EV_MPI_CALL_PATH, path);
+    if (ev->code == EV_REGION_BEGIN)
+        return (uint32_t)EVENT_GET(ev, EV_REGION_BEGIN, path);
+    return ev->code == EV_FUNCTION_LEAVE ? (uint32_t)EVENT_GET(ev, EV_FUNCTION_LEAVE, path) : 0;
+}
+
+/* Checks that the path is there. In a live file its row may follow; older files have no table. */
+static void check_path(struct check_pass *p, const struct rt_event *ev, uint64_t row)
+{
+    const struct rt_rank_tables *t = rt_rank_tables(p->rank);
+    uint32_t path = path_of(ev);
+    if (path == 0 || path == p->known_path || t->paths == NULL ||
+        rt_rank_info(p->rank)->state == RT_FILE_LIVE)
+        return;
+    p->check->facts++;
+    if (check_path_row(t, path) < t->path_count)
+        p->known_path = path;
+    else
+        check_violation(p->check, CHECK_PATHS,
+                        "event %" PRIu64 " names path %" PRIu32 ", which is not in the file", row,
+                        path);
 }
 
 /* Checks that enters and leaves match. At a gap (an edge of a window, dropped events) no call is
@@ -148,6 +181,7 @@ static int check_event(struct check_pass *p, const struct rt_event *ev, uint64_t
     t->rows++;
     check_code(p, ev->code, row);
     check_strings(p, ev, row);
+    check_path(p, ev, row);
     check_edges(p, t, ev, row);
     check_pairs(p, t, ev, row);
     return 0;

@@ -2,6 +2,9 @@
  * Checks the invariants of the small tables: windows, threads, alarms, losses. */
 #include "tools/check/check.h"
 
+#include "base/options.h"
+#include "base/search.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +267,46 @@ static void check_span(struct check *c, const struct rt_rank_info *info,
     }
 }
 
+size_t check_path_row(const struct rt_rank_tables *t, uint32_t path)
+{
+    size_t n;
+    SEARCH_FIRST(n, t->path_count, t->paths[n].path < path);
+    return n < t->path_count && t->paths[n].path == path ? n : t->path_count;
+}
+
+/* Does the way from this row to the outermost place come to an end? No recorder stores longer
+ * paths. */
+static bool path_ends(const struct rt_rank_tables *t, size_t row)
+{
+    for (unsigned steps = 0; steps <= OPTION_CALLPATH_MAX; steps++) {
+        if (row == t->path_count || t->paths[row].parent == 0)
+            return true;
+        row = check_path_row(t, t->paths[row].parent);
+    }
+    return false;
+}
+
+/* Checks that numbers are unique, that parents are there, and that no path leads to itself. */
+static void check_paths(struct check *c, const struct rt_rank *rank, const struct rt_rank_tables *t)
+{
+    for (size_t i = 0; i < t->path_count; i++) {
+        const struct rt_path *p = &t->paths[i];
+        c->facts += 3;
+        if (p->path == 0 || (i > 0 && p->path == t->paths[i - 1].path))
+            check_violation(c, CHECK_PATHS, "path %" PRIu32 " is 0 or has two rows", p->path);
+        if (p->parent != 0 && check_path_row(t, p->parent) == t->path_count)
+            check_violation(c, CHECK_PATHS,
+                            "path %" PRIu32 " was called from path %" PRIu32
+                            ", which is not in the file",
+                            p->path, p->parent);
+        if (!path_ends(t, i))
+            check_violation(c, CHECK_PATHS, "path %" PRIu32 " has more than %d callers or a cycle",
+                            p->path, OPTION_CALLPATH_MAX);
+        check_string(c, rank, p->image, "/paths", i);
+        check_string(c, rank, p->build_id, "/paths", i);
+    }
+}
+
 void check_tables(struct check *c, const struct rt_rank *rank)
 {
     const struct rt_rank_info *info = rt_rank_info(rank);
@@ -290,4 +333,5 @@ void check_tables(struct check *c, const struct rt_rank *rank)
         check_string(c, rank, t->maps[i].path, "/maps", i);
         check_string(c, rank, t->maps[i].build_id, "/maps", i);
     }
+    check_paths(c, rank, t);
 }

@@ -16,6 +16,7 @@ const char *check_rule_name(enum check_rule rule)
         [CHECK_LOSSES] = "losses",     [CHECK_BALANCE] = "balance", [CHECK_STRINGS] = "strings",
         [CHECK_CODES] = "codes",       [CHECK_FIRED] = "fired",     [CHECK_FOOTERS] = "footers",
         [CHECK_PIECES] = "pieces",     [CHECK_PROFILE] = "profile", [CHECK_INDEX] = "index",
+        [CHECK_PATHS] = "paths",
     };
     return names[rule];
 }

@@ -64,6 +64,11 @@ pieces-cut pieces [0-9]* of [0-9]* rows of /pieces hold together, about
 pieces-torn pieces 0 of [0-9]* rows of /pieces hold together, about 0 of
 pieces-thread pieces event 0 is thread 0's, /pieces says 5's
 pieces-first pieces from event 0 on: its first clock is [0-9]*, not 5
+path-parent paths was called from path 7777, which is not in the file
+path-cycle paths has more than 64 callers or a cycle
+path-twice paths has two rows
+path-image strings /paths row .* names string 3999
+path-unknown paths names path 7777, which is not in the file
 pieces-last pieces its last clock is [0-9]*, not 5
 open-over-edge balance open over a window
 open-at-end balance still open at the end

@@ -133,6 +133,11 @@ MUTATIONS = {
     "pieces-thread": lambda f: field(f, "pieces", 0, "thread", 5, whole),
     "pieces-first": lambda f: field(f, "pieces", 0, "first_clock", 5, whole),
     "pieces-last": lambda f: field(f, "pieces", len(f["pieces"]) - 1, "last_clock", 5, whole),
+    "path-parent": lambda f: field(f, "paths", 0, "parent", 7777),
+    "path-cycle": lambda f: field(f, "paths", 0, "parent", int(f["paths"][0]["path"])),
+    "path-twice": lambda f: add(f, "paths", path=int(f["paths"][0]["path"])),
+    "path-image": lambda f: field(f, "paths", 0, "image", 3999),
+    "path-unknown": lambda f: field(f, "events", int(rows_named(f, "MPI_Allreduce", "leave")[0]), "b", 7777),
     "kind-unknown": lambda f: field(f, "windows", 0, "kind", 9),
 }
 
