@@ -56,13 +56,14 @@ void text_write_plain(FILE *out, const char *text)
 static size_t plain_length(const unsigned char *p)
 {
     size_t n = 0;
-    while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+    while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\' && p[n] != '<')
         n++;
     return n;
 }
 
-static void write_text(FILE *out, const char *text)
+static void write_text(const struct json *j, const char *text)
 {
+    FILE *out = j->out;
     (void)fputc('"', out);
     for (const unsigned char *p = (const unsigned char *)text; *p != 0;) {
         size_t n = plain_length(p);
@@ -83,7 +84,7 @@ static void write_text(FILE *out, const char *text)
             (void)fputs("\\n", out);
         else if (*p == '\t')
             (void)fputs("\\t", out);
-        else if (*p < 0x20 || *p == 0x7f)
+        else if (*p < 0x20 || *p == 0x7f || (*p == '<' && j->in_html))
             (void)fprintf(out, "\\u%04x", *p);
         else
             (void)fwrite(p, 1, n, out);
@@ -114,7 +115,7 @@ static void member(struct json *j, const char *key)
         new_line(j);
     j->used[j->depth] = true;
     if (key != NULL) {
-        write_text(j->out, key);
+        write_text(j, key);
         (void)fputs(": ", j->out);
     }
 }
@@ -172,7 +173,7 @@ void json_text(struct json *j, const char *key, const char *text)
         return;
     }
     member(j, key);
-    write_text(j->out, text);
+    write_text(j, text);
 }
 void json_int(struct json *j, const char *key, int64_t value)
 {

@@ -15,6 +15,8 @@
 struct json {
     FILE *out;
     bool indented; /* one member per line; false: one line in all */
+    /* '<' in texts becomes \u003c, so that no text ends the HTML element that holds the JSON. */
+    bool in_html;
     unsigned depth;
     bool used[JSON_DEPTH];    /* a member precedes at this depth */
     bool compact[JSON_DEPTH]; /* members of this level stay on one line */

@@ -20,12 +20,12 @@ void help_print(FILE *out, const struct command *c)
     (void)fprintf(out, "help of %s\n", c->name);
 }
 
-static char *json_of_text(const char *text)
+static char *json_of_text(const char *text, bool in_html)
 {
     char *out = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&out, &n);
-    struct json j = {.out = f};
+    struct json j = {.out = f, .in_html = in_html};
     json_object_begin(&j, NULL);
     json_text(&j, "k", text);
     json_object_end(&j);
@@ -57,10 +57,16 @@ static void test_json_texts(void)
         {"", "{\"k\": \"\"}\n", "empty text"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *got = json_of_text(cases[i].text);
+        char *got = json_of_text(cases[i].text, false);
         is_str(got, cases[i].want, cases[i].name);
         free(got);
     }
+    char *got = json_of_text("a<b</script>", false);
+    is_str(got, "{\"k\": \"a<b</script>\"}\n", "less than");
+    free(got);
+    got = json_of_text("a<b</script>", true);
+    is_str(got, "{\"k\": \"a\\u003cb\\u003c/script>\"}\n", "less than, in an HTML element");
+    free(got);
 }
 
 static void test_json_shape(void)
