@@ -281,3 +281,46 @@ int output_end(struct output *o, int rc, struct rt_error *e)
     output_release_signals();
     return error == 0 ? rc : cannot(o, error, e);
 }
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+int output_open_file(struct output *o, const char *path, const struct output_kind *kind, bool force,
+                     FILE **file, struct rt_error *e)
+{
+    int rc = output_begin(o, path, kind, force, e);
+    *file = NULL;
+    if (rc == 0 && (*file = fopen(o->working, "we")) == NULL) {
+        rc = -errno;
+        rt_error_set(e, "cannot write %s: %s", path, strerror(-rc));
+        rc = output_end(o, rc, e);
+    }
+    return rc;
+}
+
+int output_close_file(struct output *o, FILE *file, int rc, int64_t *bytes, struct rt_error *e)
+{
+    struct stat st;
+    bool broken = ferror(file) != 0;
+    errno = 0;
+    broken = fclose(file) != 0 || broken;
+    if (rc == 0 && (broken || stat(o->working, &st) != 0)) {
+        rt_error_set(e, "could not be written: %s",
+                     errno != 0 ? strerror(errno) : "is the disk full?");
+        rc = -EIO;
+    }
+    if (rc != 0)
+        rt_error_prefix(e, "%s", o->path);
+    rc = output_end(o, rc, e);
+    if (rc == 0)
+        *bytes = st.st_size;
+    return rc;
+}
+
+void output_folder_of(char out[PATH_MAX], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        (void)snprintf(out, PATH_MAX, ".");
+    else
+        (void)snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+}

@@ -11,6 +11,8 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* A kind of output of a command. */
@@ -36,6 +38,18 @@ RT_MUST_CHECK int output_begin(struct output *o, const char *path, const struct 
 /* Ends the output. rc: result of writing it. If 0, moves it to its place; otherwise removes it and
  * returns rc. If it cannot be moved, removes it and returns -errno with the text. */
 RT_MUST_CHECK int output_end(struct output *o, int rc, struct rt_error *e);
+
+/* output_begin() for a file, which it opens for writing. The caller ends it with
+ * output_close_file(). */
+RT_MUST_CHECK int output_open_file(struct output *o, const char *path,
+                                   const struct output_kind *kind, bool force, FILE **file,
+                                   struct rt_error *e);
+/* Closes the file and ends the output. rc: result of writing it; a write that failed unnoticed is
+ * found here. Returns 0 with the size in *bytes, or -errno with the path and the text. */
+RT_MUST_CHECK int output_close_file(struct output *o, FILE *file, int rc, int64_t *bytes,
+                                    struct rt_error *e);
+/* Writes the folder that contains `path` to `out`. */
+void output_folder_of(char out[PATH_MAX], const char *path);
 
 /* Registers a temporary folder that the signals of output_catch_signals() remove, until
  * output_forget(). Call it, like the creation and removal of the folder, between

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 struct timeline_command {
     struct conversion replay;
@@ -81,48 +80,25 @@ static int take_option(void *options, const struct arguments *a)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static void folder_of(char out[PATH_MAX], const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        (void)snprintf(out, PATH_MAX, ".");
-    else
-        (void)snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-}
-
 static bool create(struct target *t, bool force)
 {
     struct rt_error e = {{0}};
     t->kind = (struct output_kind){.option = t->option};
-    int rc = output_begin(&t->output, t->path, &t->kind, force, &e);
-    if (rc == 0 && (t->file = fopen(t->output.working, "we")) == NULL) {
-        rt_error_set(&e, "cannot write %s: %s", t->path, strerror(errno));
-        rc = output_end(&t->output, -errno, &e);
-    }
-    if (rc != 0)
-        tool_error("timeline", "%s", e.text);
-    return rc == 0;
+    if (output_open_file(&t->output, t->path, &t->kind, force, &t->file, &e) == 0)
+        return true;
+    tool_error("timeline", "%s", e.text);
+    return false;
 }
 
 static bool write_target(struct target *t, struct timeline *timeline)
 {
     struct rt_error e = {{0}};
-    struct stat st;
+    int64_t bytes;
     int rc = t->write(timeline, t->file, &e);
-    bool broken = ferror(t->file) != 0;
-    errno = 0;
-    broken = fclose(t->file) != 0 || broken;
+    rc = output_close_file(&t->output, t->file, rc, &bytes, &e);
     t->file = NULL;
-    if (rc == 0 && (broken || stat(t->output.working, &st) != 0)) {
-        rt_error_set(&e, "could not be written: %s",
-                     errno != 0 ? strerror(errno) : "is the disk full?");
-        rc = -EIO;
-    }
-    if (rc != 0)
-        rt_error_prefix(&e, "%s", t->path);
-    rc = output_end(&t->output, rc, &e);
     if (rc == 0)
-        (void)printf("%s: %lld bytes\n", t->path, (long long)st.st_size);
+        (void)printf("%s: %" PRId64 " bytes\n", t->path, bytes);
     else
         tool_error("timeline", "%s", e.text);
     return rc == 0;
@@ -170,7 +146,7 @@ static int make_pictures(struct timeline_command *command, struct event_replay *
             code = TOOL_FAILURE;
     for (unsigned i = 3; i-- > 0;)
         if (targets[i].path != NULL)
-            folder_of(dir, targets[i].path);
+            output_folder_of(dir, targets[i].path);
     if (code == TOOL_OK && timeline_collect(&t, r, &command->options, dir, &found, &e) != 0) {
         tool_error("timeline", "%s", e.text);
         code = TOOL_FAILURE;
