@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Holds the run: what items mean, and the items, which arrive piece by piece.
- * tools/timeline/tracks.h, page.c and message_lines.h define the encoding. */
-const meta = JSON.parse(document.getElementById("meta").textContent);
+ * tools/timeline/tracks.h, page.c and message_lines.h define the encoding. In the page of
+ * `regtrace page`, this page is in a frame, and the document around it has the data. */
+const isFramed = window.frameElement !== null, source = isFramed ? parent.document : document;
+const meta = JSON.parse(source.getElementById("meta").textContent);
 
 const store = { bytes: new Uint8Array(meta.bytes), ready: 0, done: meta.bytes === 0 };
 
@@ -37,7 +39,7 @@ function bytesOf(text) {
 async function load(arrived) {
     if (typeof DecompressionStream === "undefined")
         throw new Error("this browser cannot inflate data (DecompressionStream); Firefox 113, Chromium 80, Safari 16.4 and later can");
-    const text = document.getElementById("data").textContent, piece = 1 << 20;
+    const text = source.getElementById("data").textContent, piece = 1 << 20;
     const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader();
     const feed = async () => {
         for (let i = 0; i < text.length; i += piece)

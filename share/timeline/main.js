@@ -161,6 +161,24 @@ function step(forward) {
         scroll.scrollTop = line.y - view.height / 2;
 }
 
+/* Opens the rows of a rank, and shows them on top. */
+function showRank(rank) {
+    const process = processes.find((p) => p.rank === rank);
+    if (!process)
+        return;
+    view.closed.delete(process.number);
+    relaid();
+    const row = lines.find((l) => l.process === process);
+    scroll.scrollTop = view.top = row ? row.y : 0;
+    changed();
+}
+
+/* Selects a span of time. */
+function select(from, to) {
+    view.selected = { from: Math.max(from, whole.from), to: Math.min(to, whole.to) };
+    changed();
+}
+
 function choose(item) {
     view.item = item;
     if (item)
@@ -220,6 +238,8 @@ plot.addEventListener("pointerup", (event) => {
 plot.addEventListener("dblclick", () => zoomToSelected());
 plot.addEventListener("pointerleave", () => { tip.hidden = true; });
 plot.addEventListener("wheel", (event) => {
+    if (isFramed && !document.hasFocus())
+        return; /* the reader scrolls past the frame */
     event.preventDefault();
     const much = event.deltaMode === 1 ? 16 : 1;
     if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
@@ -336,6 +356,8 @@ function arrived() {
     search(view.search, false);
     if (page !== "figures")
         showPage(page);
+    if (isFramed)
+        parent.dispatchEvent(new Event("timeline"));
 }
 
 function begin() {
@@ -395,4 +417,4 @@ function begin() {
 
 begin();
 /* For tests, and for use in the browser's console. */
-window.regtrace = { meta, view, store, tracks, threads, cpus, timings, switchRows, look, search, step, itemsOf, figuresOf, itemAt, messagesOf, messagesOfItem, describe, choose, paint, pick, lines: () => lines, windows: () => (windows || collectWindows(), windows) };
+window.regtrace = { meta, view, store, tracks, threads, cpus, timings, switchRows, showRank, select, useTheme, look, search, step, itemsOf, figuresOf, itemAt, messagesOf, messagesOfItem, describe, choose, paint, pick, lines: () => lines, windows: () => (windows || collectWindows(), windows) };

@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Makes the panel: figures of the selected time, the table of windows, the choice of channels. */
-function element(name, attributes, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes || {}))
-        if (key === "style") /* the page allows styles only as properties */
-            made.style.cssText = value;
-        else if (key.startsWith("on"))
-            made.addEventListener(key.slice(2), value);
-        else if (value !== false)
-            made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-}
-
 function table(heads, rows) {
     return element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((h) => element("th", { scope: "col" }, h)))), element("tbody", {}, ...rows));
-}
-
-function percent(part, of) {
-    return of > 0 ? (100 * part / of).toFixed(1) + " %" : "-";
 }
 
 function share(part, of) {

@@ -358,7 +358,7 @@ static void write_index(struct json *j, const struct page *p)
 
 static void write_meta(FILE *out, const struct page *p, uint64_t bytes)
 {
-    struct json j = {.out = out};
+    struct json j = {.out = out, .in_html = true};
     uint32_t nodes;
     int64_t realtime;
     (void)replay_origin(p->t->replay, &realtime);
@@ -389,33 +389,6 @@ static void write_meta(FILE *out, const struct page *p, uint64_t bytes)
     json_object_end(&j);
 }
 
-/* Writes the JSON with every '<' as \u003c, so that no text can end the HTML element. JSON has '<'
- * only in texts. */
-static int write_meta_element(FILE *out, const struct page *p, uint64_t bytes, struct rt_error *e)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *memory = open_memstream(&text, &n);
-    bool good = memory != NULL;
-    if (good) {
-        write_meta(memory, p, bytes);
-        good = fclose(memory) == 0;
-    }
-    if (!good)
-        rt_error_set(e, "no memory");
-    for (size_t i = 0; good && i < n;) {
-        size_t plain = strcspn(text + i, "<");
-        (void)fwrite(text + i, 1, plain, out);
-        i += plain;
-        if (i < n && text[i] == '<') {
-            (void)fputs("\\u003c", out);
-            i++;
-        }
-    }
-    free(text);
-    return good ? 0 : -ENOMEM;
-}
-
 /* --- the page --------------------------------------------------------------------------------- */
 
 static void choose_widths(struct page *p)
@@ -428,7 +401,8 @@ static void choose_widths(struct page *p)
         p->widest *= 4;
 }
 
-int timeline_write_page(struct timeline *t, FILE *out, struct rt_error *e)
+/* Writes the items, `between`, and what the items mean. */
+static int write_parts(struct timeline *t, FILE *out, const char *between, struct rt_error *e)
 {
     struct page p = {.t = t, .entries = calloc(t->track_count + 1u, sizeof *p.entries)};
     if (p.entries == NULL) {
@@ -436,19 +410,33 @@ int timeline_write_page(struct timeline *t, FILE *out, struct rt_error *e)
         return -ENOMEM;
     }
     choose_widths(&p);
-    (void)fputs(timeline_page_before_data, out);
     int rc = packed_open(&p.packed, out, e);
     if (rc == 0) {
         rc = write_tracks(&p, e);
         uint64_t bytes = packed_size(p.packed);
         int closed = packed_close(p.packed, rc == 0 ? e : NULL);
         rc = rc != 0 ? rc : closed;
-        (void)fputs(timeline_page_before_meta, out);
+        (void)fputs(between, out);
         if (rc == 0)
-            rc = write_meta_element(out, &p, bytes, e);
+            write_meta(out, &p, bytes);
     }
-    (void)fputs(timeline_page_end, out);
     free(p.entries);
+    return rc;
+}
+
+int timeline_write_page(struct timeline *t, FILE *out, struct rt_error *e)
+{
+    (void)fputs(timeline_page_before_data, out);
+    int rc = write_parts(t, out, timeline_page_before_meta, e);
+    (void)fputs(timeline_page_end, out);
+    return rc;
+}
+
+int timeline_write_data(struct timeline *t, FILE *out, struct rt_error *e)
+{
+    (void)fputs("<script id=\"data\" type=\"text/plain\">", out);
+    int rc = write_parts(t, out, "</script>\n<script id=\"meta\" type=\"application/json\">", e);
+    (void)fputs("</script>\n", out);
     return rc;
 }
 

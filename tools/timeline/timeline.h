@@ -42,6 +42,9 @@ bool timeline_is_exact(const struct timeline *t);
 
 /* Write to a file that is open for writing. */
 RT_MUST_CHECK int timeline_write_page(struct timeline *t, FILE *out, struct rt_error *e);
+/* Writes only the page's data, as HTML elements: the page works in a frame of any document that has
+ * them. */
+RT_MUST_CHECK int timeline_write_data(struct timeline *t, FILE *out, struct rt_error *e);
 RT_MUST_CHECK int timeline_write_svg(struct timeline *t, FILE *out, struct rt_error *e);
 /* Draws with libcairo, which is opened on demand. Returns -ENOSYS if it is not installed. */
 RT_MUST_CHECK int timeline_write_png(struct timeline *t, FILE *out, struct rt_error *e);
