@@ -178,6 +178,17 @@ void wait_states_message(struct wait_states *w, const struct message *m)
         set_until(w, c, m->receiver, m->receive_stream, m->receive_ns);
 }
 
+struct wait_place wait_states_sender(const struct wait_states *w, const struct message *m)
+{
+    const struct waiting_call *c = call_at(w, m->send_stream, m->send_ns);
+    struct wait_place at = {.function = EVENT_MPI_FUNCTIONS_MOST, .stream = m->send_stream};
+    if (c != NULL) {
+        at.function = c->function;
+        at.path = c->path;
+    }
+    return at;
+}
+
 /* --- collective calls ------------------------------------------------------------------------- */
 
 /* Gives the call its number. Returns false if it has none. */

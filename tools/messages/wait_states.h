@@ -55,6 +55,8 @@ RT_MUST_CHECK int wait_states_open(struct wait_states **waits, const struct stre
 RT_MUST_CHECK int wait_states_take(struct wait_states *w, const struct stream_record *r,
                                    struct rt_error *e);
 void wait_states_message(struct wait_states *w, const struct message *m);
+/* Returns where a message that was just found was sent; path 0 if that is not known. */
+struct wait_place wait_states_sender(const struct wait_states *w, const struct message *m);
 /* Reports the last waits when there are no more records and messages. Sets *left to the number of
  * collective calls for which the calls of other ranks are not known. May be called once. */
 void wait_states_end(struct wait_states *w, uint64_t *left);

@@ -62,11 +62,18 @@ int call_tree_add_calls(struct call_tree *t, uint32_t node, uint32_t function, u
     return 0;
 }
 
-void call_tree_add_wait(struct call_tree *t, uint32_t node, uint32_t function, double ns)
+uint32_t call_tree_leaf(const struct call_tree *t, uint32_t node, uint32_t function)
 {
-    uint32_t leaf = key_table_find(&t->keys, (uint64_t)node << 1 | 1, function);
-    if (leaf != KEY_NONE)
-        t->nodes[leaf].waited_ns += ns;
+    return key_table_find(&t->keys, (uint64_t)node << 1 | 1, function);
+}
+
+void call_tree_add_wait(struct call_tree *t, uint32_t node, const struct wait_state *x)
+{
+    uint32_t leaf = call_tree_leaf(t, node, x->site.function);
+    if (leaf == KEY_NONE)
+        return;
+    t->nodes[leaf].waited_ns += (double)x->ns;
+    longest_wait_take(&t->nodes[leaf].longest, x);
 }
 
 void call_tree_free(struct call_tree *t)
@@ -303,6 +310,32 @@ void call_tree_json_path(struct json *j, struct report *r, uint32_t node)
     json_array_begin(j, "call_path");
     if (node != KEY_NONE)
         json_places(j, r, node);
+    json_array_end(j);
+}
+
+void call_tree_json(struct json *j, struct report *r)
+{
+    json_array_begin(j, "call_tree");
+    for (uint32_t i = 0; i < r->call_tree.keys.count; i++) {
+        const struct call_node *n = &r->call_tree.nodes[i];
+        json_object_begin(j, NULL);
+        json_compact(j);
+        json_uint_if(j, "parent", n->parent != KEY_NONE, n->parent);
+        if (n->is_mpi) {
+            json_text(j, "function", r->names[n->item]);
+            json_uint(j, "calls", n->calls);
+            json_uint(j, "bytes", n->bytes);
+            json_real(j, "total_ns", n->time_ns);
+            json_real(j, "waited_ns", n->waited_ns);
+            longest_wait_json(j, &n->longest, r->origin_ns);
+            json_int(j, "longest_rank", n->longest.rank);
+            json_int(j, "longest_for_rank", n->longest.for_rank);
+        } else {
+            call_site_json(j, &r->addresses, n->item);
+            json_bool(j, "starts_program", is_start(r, n));
+        }
+        json_object_end(j);
+    }
     json_array_end(j);
 }
 

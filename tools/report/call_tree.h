@@ -6,6 +6,7 @@
 #include "base/toolkit/key_table.h"
 #include "tools/addresses.h"
 #include "tools/json.h"
+#include "tools/report/longest_wait.h"
 
 /* A place in code that is called from the path `parent`, or an MPI function that is. Sums are of
  * outermost MPI calls; those of a place are zero until call_tree_sum(). */
@@ -15,6 +16,7 @@ struct call_node {
     bool is_mpi;
     uint64_t calls, bytes;
     double time_ns, waited_ns;
+    struct longest_wait longest; /* of an MPI function */
 };
 
 /* Zero-initialize before use; free with call_tree_free(). */
@@ -31,8 +33,11 @@ RT_MUST_CHECK int call_tree_path(struct call_tree *t, struct addresses *a,
 /* Adds calls of an MPI function from this node. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int call_tree_add_calls(struct call_tree *t, uint32_t node, uint32_t function,
                                       uint64_t calls, double ns, uint64_t bytes);
+/* Returns the node of an MPI function that is called from this node; KEY_NONE: no call of it has
+ * been added. */
+uint32_t call_tree_leaf(const struct call_tree *t, uint32_t node, uint32_t function);
 /* Adds a wait in a call that has been added. */
-void call_tree_add_wait(struct call_tree *t, uint32_t node, uint32_t function, double ns);
+void call_tree_add_wait(struct call_tree *t, uint32_t node, const struct wait_state *x);
 void call_tree_free(struct call_tree *t);
 
 /* What a node stands for. */
@@ -57,6 +62,8 @@ void call_tree_print_path(FILE *out, struct report *r, uint32_t node);
 bool call_tree_print_below(FILE *out, struct report *r, uint32_t node, uint32_t above);
 /* Writes a member "call_path": its places, the outermost first. */
 void call_tree_json_path(struct json *j, struct report *r, uint32_t node);
+/* Writes a member "call_tree": the nodes by number, parents first. Call it before the sums. */
+void call_tree_json(struct json *j, struct report *r);
 /* Prints a line "place;place;function MICROSECONDS" for each path, as flamegraph.pl and speedscope
  * read them. */
 void call_tree_print_folded(FILE *out, struct report *r);

@@ -268,16 +268,21 @@ static void json_efficiency(struct json *j, const struct efficiency *e)
     json_bool(j, "dropped", e->has_gaps);
 }
 
-static void json_run(struct json *j, const struct efficiency_run *first,
-                     const struct efficiency_run *run)
+static void json_run(struct json *j, const char *key, const struct efficiency_run *first,
+                     const struct efficiency_run *run, size_t most_rows)
 {
-    json_object_begin(j, NULL);
+    json_object_begin(j, key);
     json_text(j, "dir", run->dir);
     json_text(j, "why_not", run->why_not);
     json_efficiency(j, &run->all);
     json_real(j, "computation_scaling", computation_scaling(first, run));
     json_real(j, "instruction_scaling", first->instructions / run->instructions);
     json_real(j, "ipc_scaling", ipc(run) / ipc(first));
+    if (run->window_count > most_rows) {
+        json_null(j, "windows");
+        json_object_end(j);
+        return;
+    }
     json_array_begin(j, "windows");
     for (size_t i = 0; i < run->window_count; i++) {
         json_object_begin(j, NULL);
@@ -290,13 +295,18 @@ static void json_run(struct json *j, const struct efficiency_run *first,
     json_object_end(j);
 }
 
+void efficiency_json_run(struct json *j, const struct efficiency_run *run, size_t most_rows)
+{
+    json_run(j, "efficiency", run, run, most_rows);
+}
+
 void efficiency_json(FILE *out, const struct efficiency_run *runs, size_t count)
 {
     struct json j = {.out = out, .indented = true};
     json_object_begin(&j, NULL);
     json_array_begin(&j, "runs");
     for (size_t i = 0; i < count; i++)
-        json_run(&j, &runs[0], &runs[i]);
+        json_run(&j, NULL, &runs[0], &runs[i], SIZE_MAX);
     json_array_end(&j);
     json_object_end(&j);
 }

@@ -38,6 +38,8 @@ void efficiency_free(struct efficiency_run *run);
 
 /* Print runs side by side; scaling is relative to the first one. all: every window. */
 void efficiency_print(FILE *out, const struct efficiency_run *runs, size_t count, bool all);
+/* Writes a member "efficiency" of one run; its windows are null if they are more than most_rows. */
+void efficiency_json_run(struct json *j, const struct efficiency_run *run, size_t most_rows);
 void efficiency_json(FILE *out, const struct efficiency_run *runs, size_t count);
 
 #endif

@@ -23,10 +23,7 @@ int late_calls_add(struct late_calls *l, const struct wait_state *x, uint32_t no
     struct late_call *c = &l->rows[n];
     c->waits++;
     c->cost_ns += (double)x->ns;
-    if ((double)x->ns > c->longest_ns) {
-        c->longest_ns = (double)x->ns;
-        c->longest_rank = x->rank;
-    }
+    longest_wait_take(&c->longest, x);
     return 0;
 }
 
@@ -79,8 +76,10 @@ void late_calls_json(struct json *j, struct report *r, const struct late_calls *
         call_tree_json_path(j, r, rows[i]->node);
         json_uint(j, "waits", rows[i]->waits);
         json_real(j, "cost_ns", rows[i]->cost_ns);
-        json_real(j, "longest_ns", rows[i]->longest_ns);
-        json_int(j, "longest_rank", rows[i]->longest_rank);
+        longest_wait_json(j, &rows[i]->longest, r->origin_ns);
+        json_int(j, "longest_rank", rows[i]->longest.rank);
+        uint32_t leaf = call_tree_leaf(&r->call_tree, rows[i]->node, rows[i]->function);
+        json_uint_if(j, "node", leaf != KEY_NONE, leaf);
         json_object_end(j);
     }
     json_array_end(j);

@@ -6,6 +6,7 @@
 #include "base/toolkit/key_table.h"
 #include "tools/json.h"
 #include "tools/messages/wait_states.h"
+#include "tools/report/longest_wait.h"
 
 struct late_call {
     int32_t rank; /* in MPI_COMM_WORLD */
@@ -14,8 +15,7 @@ struct late_call {
     uint32_t node;     /* its call path, of the report's call tree; KEY_NONE: unknown */
     uint64_t waits;    /* of other ranks */
     double cost_ns;    /* how long they waited together */
-    double longest_ns;
-    int32_t longest_rank; /* which rank waited longest */
+    struct longest_wait longest;
 };
 
 /* Zero-initialize before use; free with late_calls_free(). */

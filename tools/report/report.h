@@ -242,6 +242,10 @@ void report_print_windows(FILE *out, const struct report *r, bool all);
 /* Prints the totals of a counting run; nothing for other runs. report_instructions.c */
 void report_instructions_print(FILE *out, const struct report *r, bool all);
 void report_print_json(FILE *out, struct report *r, const struct report_estimate *estimate);
+/* Writes the members of that object. Lists of windows and of pairs of ranks are null if they have
+ * more than most_rows. */
+void report_json_members(struct json *j, struct report *r, const struct report_estimate *estimate,
+                         size_t most_rows);
 
 /* --- functions of the program: report_functions.c --------------------------------------------- */
 
@@ -318,7 +322,7 @@ void report_waits_print(FILE *out, struct report *r);
  * rank. */
 void report_print_critical_path(FILE *out, struct report *r, size_t top, bool all);
 /* Writes the members "waits", "messages" ... */
-void report_waits_json(struct json *j, struct report *r);
+void report_waits_json(struct json *j, struct report *r, size_t most_rows);
 
 /* --- rates: report_rates.c; of all given ranks together; NAN: unknown ------------------------- */
 

@@ -272,48 +272,69 @@ static void write_estimate(struct json *j, const struct report_estimate *e)
     json_object_end(j);
 }
 
-void report_print_json(FILE *out, struct report *r, const struct report_estimate *estimate)
+/* Writes the members that have a row for each window. */
+static void write_windows(struct json *j, const struct report *r, size_t most_rows)
 {
-    struct json j = {.out = out, .indented = true};
+    size_t count = 0;
+    for (size_t i = 0; i < r->rank_count; i++)
+        count += r->ranks[i].window_count;
+    if (count > most_rows) {
+        json_null(j, "windows");
+        json_null(j, "windows_over_ranks");
+        return;
+    }
+    json_array_begin(j, "windows");
+    for (size_t i = 0; i < r->rank_count; i++)
+        for (size_t w = 0; w < r->ranks[i].window_count; w++)
+            write_window(j, r, &r->ranks[i], &r->ranks[i].windows[w]);
+    json_array_end(j);
+    report_uneven_json(j, r);
+}
+
+void report_json_members(struct json *j, struct report *r, const struct report_estimate *estimate,
+                         size_t most_rows)
+{
     uint64_t events = 0, lost = 0;
     for (size_t i = 0; i < r->rank_count; i++) {
         events += r->ranks[i].events;
         lost += r->ranks[i].lost_events;
     }
-    json_object_begin(&j, NULL);
-    json_text(&j, "dir", r->dir);
+    json_text(j, "dir", r->dir);
     if (r->size >= 0)
-        json_int(&j, "size", r->size);
+        json_int(j, "size", r->size);
     else
-        json_null(&j, "size");
-    json_int(&j, "origin_monotonic_ns", r->origin_ns);
+        json_null(j, "size");
+    json_int(j, "origin_monotonic_ns", r->origin_ns);
     if (r->origin_realtime_ns != 0)
-        json_int(&j, "origin_realtime_ns", r->origin_realtime_ns);
+        json_int(j, "origin_realtime_ns", r->origin_realtime_ns);
     else
-        json_null(&j, "origin_realtime_ns");
-    json_uint(&j, "events", events);
-    json_uint(&j, "lost", lost);
-    json_array_begin(&j, "chains");
+        json_null(j, "origin_realtime_ns");
+    json_uint(j, "events", events);
+    json_uint(j, "lost", lost);
+    json_array_begin(j, "chains");
     for (size_t i = 0; i < r->chain_count; i++)
-        json_text(&j, NULL, r->chains[i]);
-    json_array_end(&j);
-    json_array_begin(&j, "ranks");
+        json_text(j, NULL, r->chains[i]);
+    json_array_end(j);
+    json_array_begin(j, "ranks");
     for (size_t i = 0; i < r->rank_count; i++)
-        write_rank(&j, r, &r->ranks[i]);
-    json_array_end(&j);
-    json_array_begin(&j, "windows");
-    for (size_t i = 0; i < r->rank_count; i++)
-        for (size_t w = 0; w < r->ranks[i].window_count; w++)
-            write_window(&j, r, &r->ranks[i], &r->ranks[i].windows[w]);
-    json_array_end(&j);
-    report_uneven_json(&j, r);
-    report_waits_json(&j, r);
-    write_estimate(&j, estimate);
-    report_rates_json(&j, r->ranks, r->rank_count);
-    write_mpi(&j, r);
-    report_profile_json(&j, r);
-    call_sites_json(&j, r);
-    report_functions_json(&j, r);
-    write_notes(&j, r);
+        write_rank(j, r, &r->ranks[i]);
+    json_array_end(j);
+    write_windows(j, r, most_rows);
+    report_waits_json(j, r, most_rows);
+    write_estimate(j, estimate);
+    report_rates_json(j, r->ranks, r->rank_count);
+    write_mpi(j, r);
+    report_profile_json(j, r);
+    call_sites_json(j, r);
+    call_tree_json(j, r);
+    report_functions_json(j, r);
+    write_notes(j, r);
+}
+
+void report_print_json(FILE *out, struct report *r, const struct report_estimate *estimate)
+{
+    struct json j = {.out = out, .indented = true};
+    json_object_begin(&j, NULL);
+    report_json_members(&j, r, estimate, SIZE_MAX);
     json_object_end(&j);
 }

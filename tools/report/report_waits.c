@@ -3,6 +3,7 @@
  * time. */
 #include "tools/messages/wait_states.h"
 #include "tools/report/late_calls.h"
+#include "tools/report/pair_sites.h"
 #include "tools/report/report.h"
 #include "tools/report/causes/report_causes.h"
 
@@ -17,8 +18,8 @@
 
 struct wait_sum {
     uint64_t waits;
-    double total_ns, longest_ns;
-    int32_t rank, for_rank; /* of the longest wait */
+    double total_ns;
+    struct longest_wait longest;
 };
 
 struct rank_waits {
@@ -43,11 +44,17 @@ struct report_waits {
     struct late_calls late;
     struct place_names names;
     struct report_causes causes;
+    struct pair_sites sites;
     bool no_memory;             /* for all waits by call site */
     struct ideal_window *ideal; /* of each window, by ordinal */
     size_t window_count;
     char *why_not; /* why nothing is known; else NULL */
 };
+
+static struct named_path place_of(struct report_waits *w, const struct wait_place *at)
+{
+    return place_names_path(&w->names, comms_process_of(w->names.comms, at->stream), at->path);
+}
 
 static void add_wait(void *context, const struct wait_state *x)
 {
@@ -59,18 +66,11 @@ static void add_wait(void *context, const struct wait_state *x)
     double ns = (double)x->ns;
     s->waits++;
     s->total_ns += ns;
-    if (ns > s->longest_ns) {
-        s->longest_ns = ns;
-        s->rank = x->rank;
-        s->for_rank = x->for_rank;
-    }
-    struct named_path at =
-        place_names_path(&w->names, comms_process_of(w->names.comms, x->site.stream), x->site.path);
-    call_sites_add_wait(&w->report->call_sites, x->site.function, at.item, ns);
-    call_tree_add_wait(&w->report->call_tree, at.node, x->site.function, ns);
-    at = place_names_path(&w->names, comms_process_of(w->names.comms, x->cause.stream),
-                          x->cause.path);
-    w->no_memory |= late_calls_add(&w->late, x, at.node) != 0;
+    longest_wait_take(&s->longest, x);
+    struct named_path site = place_of(w, &x->site), cause = place_of(w, &x->cause);
+    call_sites_add_wait(&w->report->call_sites, x->site.function, site.item, ns);
+    call_tree_add_wait(&w->report->call_tree, site.node, x);
+    w->no_memory |= late_calls_add(&w->late, x, cause.node) != 0;
     if (x->rank >= 0 && (uint32_t)x->rank < w->rank_count)
         w->ranks[x->rank].waited_ns += ns;
     if (x->for_rank >= 0 && (uint32_t)x->for_rank < w->rank_count)
@@ -89,6 +89,9 @@ static void add_message(void *context, const struct message *m)
     struct wait_pair *p = &w->pairs[(size_t)m->sender * w->rank_count + (uint32_t)m->receiver];
     p->messages++;
     p->bytes += m->bytes;
+    struct wait_place at = wait_states_sender(w->waits, m);
+    uint32_t node = call_tree_leaf(&w->report->call_tree, place_of(w, &at).node, at.function);
+    w->no_memory |= pair_sites_add(&w->sites, m->sender, m->receiver, node, m->bytes) != 0;
 }
 
 static void keep_windows(struct report_waits *w)
@@ -241,6 +244,7 @@ void report_free_waits(struct report *r)
     late_calls_free(&r->waits->late);
     report_causes_free(&r->waits->causes);
     place_names_free(&r->waits->names);
+    pair_sites_free(&r->waits->sites);
     free(r->waits->ranks);
     free(r->waits->ideal);
     free(r->waits->pairs);
@@ -275,7 +279,7 @@ static void print_sums(FILE *out, const struct report *r)
                 wait_kind_name((enum wait_kind)k), r->names[f] != NULL ? r->names[f] : "?",
                 s->waits, report_time_text(total, s->total_ns),
                 report_time_text(mean, s->total_ns / (double)s->waits),
-                report_time_text(most, s->longest_ns), s->rank, s->for_rank);
+                report_time_text(most, s->longest.ns), s->longest.rank, s->longest.for_rank);
         }
 }
 
@@ -404,9 +408,9 @@ static void json_sums(struct json *j, const struct report *r)
             json_text(j, "function", r->names[f] != NULL ? r->names[f] : "?");
             json_uint(j, "waits", s->waits);
             json_real(j, "total_ns", s->total_ns);
-            json_real(j, "longest_ns", s->longest_ns);
-            json_int(j, "rank", s->rank);
-            json_int(j, "for_rank", s->for_rank);
+            longest_wait_json(j, &s->longest, r->origin_ns);
+            json_int(j, "rank", s->longest.rank);
+            json_int(j, "for_rank", s->longest.for_rank);
             json_object_end(j);
         }
     json_array_end(j);
@@ -424,8 +428,20 @@ static void json_ranks(struct json *j, const struct report_waits *w)
         json_object_end(j);
     }
     json_array_end(j);
+}
+
+static void json_pairs(struct json *j, const struct report_waits *w, size_t most_rows)
+{
+    size_t n = 0, all = w->pairs != NULL ? (size_t)w->rank_count * w->rank_count : 0;
+    for (size_t i = 0; i < all; i++)
+        n += w->pairs[i].messages > 0;
+    if (n > most_rows) {
+        json_null(j, "messages");
+        json_null(j, "message_sites");
+        return;
+    }
     json_array_begin(j, "messages");
-    for (size_t i = 0; w->pairs != NULL && i < (size_t)w->rank_count * w->rank_count; i++) {
+    for (size_t i = 0; i < all; i++) {
         if (w->pairs[i].messages == 0)
             continue;
         json_object_begin(j, NULL);
@@ -437,15 +453,17 @@ static void json_ranks(struct json *j, const struct report_waits *w)
         json_object_end(j);
     }
     json_array_end(j);
+    pair_sites_json(j, &w->sites);
 }
 
-void report_waits_json(struct json *j, struct report *r)
+void report_waits_json(struct json *j, struct report *r, size_t most_rows)
 {
     const struct report_waits *w = r->waits;
     if (w == NULL || w->why_not != NULL) {
         static const char *const names[] = {"waits",
                                             "waits_by_rank",
                                             "messages",
+                                            "message_sites",
                                             "late_calls",
                                             "delays",
                                             "delays_unknown_ns",
@@ -459,6 +477,7 @@ void report_waits_json(struct json *j, struct report *r)
     }
     json_sums(j, r);
     json_ranks(j, w);
+    json_pairs(j, w, most_rows);
     late_calls_json(j, r, &w->late);
     report_delays_json(j, r, &w->causes, &w->names);
     report_critical_path_json(j, r, &w->causes, &w->names);
