@@ -32,7 +32,7 @@ TESTS_HEAD = """<!-- SPDX-License-Identifier: BSD-3-Clause -->
 What each test shows. Folders of `t/` are named as those of the code that they test.
 `make check TESTS=t/FOLDER/NAME.t` runs one of them, `TESTS=t/FOLDER/NAME` one that is in C.
 """
-ALSO = [("share/python/regtrace", "the Python package"), ("share/timeline", "the script of timeline's pages")]
+ALSO = [("share/python/regtrace", "the Python package"), ("share/timeline", "the script of timeline's pages"), ("share/page", "the script of pages of whole runs")]
 
 
 def folders():
