@@ -3,10 +3,9 @@
  * another metric. MPI functions are the redder the more of their time is waiting. */
 const LEVEL = 21;
 
-/* Returns the tree for d3: roots without what starts programs. */
+/* Returns the laid out tree: its root stands for all call paths. */
 function flameTree() {
-    const open = (list) => list.flatMap((n) => (n.starts_program ? open(n.children) : [n]));
-    const root = d3.hierarchy({ id: -1, text: "all call paths", children: open(roots) }, (n) => n.children).sum((n) => (n.id < 0 ? 0 : metricOf(n))).sort((a, b) => b.value - a.value || a.data.id - b.data.id);
+    const root = d3.hierarchy({ id: -1, text: "all call paths", children: withoutStarts(roots) }, (n) => n.children).sum((n) => (n.id < 0 ? 0 : metricOf(n))).sort((a, b) => b.value - a.value || a.data.id - b.data.id);
     return d3.partition()(root);
 }
 
@@ -55,10 +54,14 @@ function drawFlame(picture) {
     const box = svg.selectAll("g").data(shown).join("g").attr("class", (d) => (d === focus && paths.chosen ? "chosen" : null)).attr("transform", (d) => `translate(${left(d)},${d.depth * LEVEL})`);
     box.append("rect").attr("width", wide).attr("height", LEVEL).attr("fill", (d) => flameColour(d.data)).attr("opacity", (d) => (above.has(d) && d !== focus ? 0.55 : 1));
     box.append("text").attr("x", 4).attr("y", LEVEL - 6).text((d) => fit(d.data.text, wide(d)));
-    box.on("click", function () { location.hash = d3.select(this).datum().data.id < 0 ? "#paths" : `#path-${d3.select(this).datum().data.id}`; });
-    svg.on("keydown", function () { flameKeys(d3.event || arguments[0], shown); });
+    svg.node().addEventListener("keydown", (event) => flameKeys(event, shown));
     box.nodes().forEach((g, i) => {
         const d = shown[i];
+        g.addEventListener("click", () => {
+            location.hash = d.data.id < 0 ? "#paths" : `#path-${d.data.id}`;
+            if (d.data.id < 0)
+                choosePath(null);
+        });
         g.addEventListener("pointermove", (event) => showTip(event, d.data.text, `${paths.metric.text(d.value)} ${paths.metric.title}, ${percent(d.value, root.value)}`, d.data.id < 0 ? "" : `${counted(d.data.calls, "call")}, waited ${duration(d.data.waited_ns)}`));
         g.addEventListener("pointerleave", hideTip);
     });

@@ -24,6 +24,7 @@ const ROUTES = [
     [/^path-(\d+)$/, (id) => choosePath(Number(id)), "paths"],
     [/^pair-(\d+)-(\d+)$/, (from, to) => choosePair(Number(from), Number(to)), "messages"],
     [/^rows-(-?\d+)$/, (ordinal) => showRows(Number(ordinal)), "rows"],
+    [/^event-(.+)$/, showEvent, "event"],
     [/^time-(-?\d+)-(-?\d+)(?:-(\d+))?$/, (from, to, rank) => lookAt(Number(from), Number(to), rank === undefined ? undefined : Number(rank)), "timeline"],
     [/^lines-(\d+)$/, (rank) => withLines((page) => page.showRank(Number(rank))), "timeline"],
     [/^find-(.*)$/, (name) => withLines((page) => page.search(name, true)), "timeline"],
@@ -75,6 +76,15 @@ function showHead() {
     document.getElementById("facts").textContent = [programs.slice(0, 3).join(", "), report.size > 0 ? counted(report.size, "rank") : counted(ranks.length, "process", "processes"), `on ${counted(hosts.size, "host")}`, started && `started ${started}`].filter(Boolean).join(", ");
 }
 
+/* Marks the part in the list that the reader sees. */
+function followScrolling() {
+    const seen = new IntersectionObserver((entries) => {
+        for (const e of entries.filter((x) => x.isIntersecting))
+            document.querySelectorAll("nav a").forEach((a) => (a.hash === "#" + e.target.id ? a.setAttribute("aria-current", "true") : a.removeAttribute("aria-current")));
+    }, { rootMargin: "-20% 0px -70%" });
+    document.querySelectorAll("section").forEach((s) => seen.observe(s));
+}
+
 function begin() {
     useTheme(prefersDark.matches);
     prefersDark.addEventListener("change", (event) => useTheme(event.matches));
@@ -90,6 +100,7 @@ function begin() {
         resizing = setTimeout(() => paths.draw(), 150);
     });
     window.addEventListener("hashchange", follow);
+    followScrolling();
     timings.shown = performance.now();
     document.addEventListener("DOMContentLoaded", () => {
         follow();

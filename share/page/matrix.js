@@ -58,6 +58,8 @@ function matrixKeys(event, size) {
 
 function legend(colour, least, peak) {
     const text = matrix.by === "bytes" ? bytesText : amount;
+    if (peak < 1.01 * least)
+        return element("p", { class: "note" }, `All pairs have ${text(least)}.`);
     return element("p", { class: "note" }, `${text(least)} `, ...[0, 0.25, 0.5, 0.75, 1].map((s) => element("span", { class: "swatch", style: `margin-right:1px;background:${colour(least * Math.pow(peak / least, s))}` })), ` ${text(peak)} (logarithmic)`);
 }
 

@@ -13,10 +13,10 @@ function estimateSheet(e) {
 function overheadSheet() {
     return sheet([
         { head: "rank", value: (r) => r.rank, show: (r) => rankLink(r.rank) },
-        { head: "events", value: (r) => r.overhead.events_ns, show: (r) => duration(r.overhead.events_ns) },
-        { head: "slow path", value: (r) => r.overhead.slow_path_ns, show: (r) => (r.overhead.slow_path_ns === null ? "-" : duration(r.overhead.slow_path_ns)) },
-        { head: "waiting", value: (r) => r.overhead.wait_ns, show: (r) => duration(r.overhead.wait_ns) },
-        { head: "lost", value: (r) => r.lost, show: (r) => (r.lost_unknown ? "at least " : "") + amount(r.lost) },
+        { head: "events", value: (r) => r.overhead.events_ns, show: (r) => rankLink(r.rank, duration(r.overhead.events_ns)) },
+        { head: "slow path", value: (r) => r.overhead.slow_path_ns, show: (r) => (r.overhead.slow_path_ns === null ? "-" : rankLink(r.rank, duration(r.overhead.slow_path_ns))) },
+        { head: "waiting", value: (r) => r.overhead.wait_ns, show: (r) => rankLink(r.rank, duration(r.overhead.wait_ns)) },
+        { head: "lost", value: (r) => r.lost, show: (r) => rankLink(r.rank, (r.lost_unknown ? "at least " : "") + amount(r.lost)) },
         { head: "of which", kind: "text", value: (r) => Object.entries(r.lost_by_kind).filter(([, n]) => n > 0).map(([kind, n]) => `${amount(n)} ${kind}`).join(", ") || "-" },
     ], ranks, { shown: 8, caption: "Own overhead (events: estimated by the cost of one; the rest is measured) and losses" });
 }

@@ -43,7 +43,7 @@ function nodeFigures(node) {
 function showChosen() {
     const place = document.getElementById("path");
     if (paths.chosen === null) {
-        place.replaceChildren(note("A click on a box, or the arrows and Enter, show a call path."));
+        place.replaceChildren(note(drawn ? "A click on a box, or the arrows, show a call path." : "A click on a name shows a call path."));
         return;
     }
     const crumbs = nodesTo(paths.chosen).flatMap((n, i) => [i ? " > " : "", link(`path-${n.id}`, n.text)]);
@@ -60,24 +60,32 @@ function choosePath(id) {
     paths.draw();
 }
 
+/* Replaces what starts programs by what it calls. */
+function withoutStarts(list) {
+    return list.flatMap((n) => (n.starts_program ? withoutStarts(n.children) : [n]));
+}
+
+/* Returns the sum of the metric below each node. */
+function metricSums() {
+    const sums = nodes.map(metricOf);
+    for (let i = nodes.length - 1; i >= 0; i--)
+        if (nodes[i].parent !== null)
+            sums[nodes[i].parent] += sums[i];
+    return sums;
+}
+
 /* The tree as nested lists, for pages without d3. */
-function branches(list, all) {
-    const some = list.filter((n) => subtree(n) > 0).sort((a, b) => subtree(b) - subtree(a));
+function branches(list, sums, all) {
+    const some = list.filter((n) => sums[n.id] > 0).sort((a, b) => sums[b.id] - sums[a.id]);
     return element("ul", { class: "branches" }, ...some.map((n) => {
-        if (n.starts_program)
-            return element("li", {}, branches(n.children, all));
-        const head = [pathLink(n.id, n.text), ` ${paths.metric.text(subtree(n))}, ${percent(subtree(n), all)}`];
-        return element("li", {}, ...(n.children.length ? [element("details", { open: "" }, element("summary", {}, ...head), branches(n.children, all))] : head));
+        const head = [pathLink(n.id, n.text), ` ${paths.metric.text(sums[n.id])}, ${percent(sums[n.id], all)}`];
+        return element("li", {}, ...(n.children.length ? [element("details", { open: "" }, element("summary", {}, ...head), branches(n.children, sums, all))] : head));
     }));
 }
 
-/* Sums the metric over the leaves below a node. */
-function subtree(node) {
-    return metricOf(node) + sum(node.children, subtree);
-}
-
 function drawList(picture) {
-    picture.replaceChildren(branches(roots, sum(roots, subtree)));
+    const sums = metricSums();
+    picture.replaceChildren(branches(withoutStarts(roots), sums, sum(roots, (n) => sums[n.id])));
 }
 
 function showPaths(section) {

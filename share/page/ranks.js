@@ -19,7 +19,7 @@ function rankSheet() {
         { head: "events", value: (r) => r.events, show: (r) => lines(r, amount(r.events)) },
         { head: "lost", value: (r) => r.lost, show: (r) => link("notes", (r.lost_unknown ? "at least " : "") + amount(r.lost)) },
         { head: "file", kind: "text", value: (r) => `${baseName(r.file)}: ${r.state}` },
-    ], ranks, { id: (r) => (r.main ? `rank-${r.rank}` : `process-${r.pid}`), shown: 64 });
+    ], ranks, { id: (r) => (r.main ? `rank-${r.rank}` : `process-${r.pid}`) });
 }
 
 function functionSheet() {
@@ -33,7 +33,7 @@ function functionSheet() {
         { head: "mean of ranks", value: (f) => f.mean_ns, show: (f) => link("ranks", duration(f.mean_ns)) },
         { head: "longest", value: (f) => f.max_ns, show: (f) => rankLink(f.max_rank, duration(f.max_ns)) },
         { head: "rank", value: (f) => f.max_rank, show: (f) => rankLink(f.max_rank) },
-        { head: "imbalance", value: (f) => f.imbalance, show: (f) => (f.imbalance === null ? "-" : f.imbalance.toFixed(2)) },
+        { head: "imbalance", value: (f) => f.imbalance, show: (f) => (f.imbalance === null ? "-" : rankLink(f.max_rank, f.imbalance.toFixed(2))) },
         { head: "bytes", value: (f) => f.bytes, show: (f) => callsLink(f, bytesText(f.bytes)) },
     ], [...report.mpi].sort((a, b) => b.time_ns - a.time_ns), { id: (f) => `function-${f.name}`, caption: "MPI functions, outermost calls; imbalance: longest rank / mean of all ranks" });
 }
@@ -45,11 +45,12 @@ function callsLink(f, text) {
 }
 
 function programSheet() {
+    const found = (f, text) => (f.function ? findLink(f.function, text) : text);
     return sheet([
-        { head: "function", kind: "path", value: (f) => f.function || `${f.offset}`, show: (f) => (f.function ? findLink(f.function, f.function) : f.offset) },
-        { head: "calls", value: (f) => f.calls, show: (f) => amount(f.calls) },
-        { head: "total", value: (f) => f.total_ns, show: (f) => duration(f.total_ns) },
-        { head: "self", value: (f) => f.self_ns, show: (f) => duration(f.self_ns) },
+        { head: "function", kind: "path", value: (f) => f.function || `${f.offset}`, show: (f) => found(f, f.function || f.offset) },
+        { head: "calls", value: (f) => f.calls, show: (f) => found(f, amount(f.calls)) },
+        { head: "total", value: (f) => f.total_ns, show: (f) => found(f, duration(f.total_ns)) },
+        { head: "self", value: (f) => f.self_ns, show: (f) => found(f, duration(f.self_ns)) },
         { head: "self", kind: "bar", value: (f) => f.self_ns },
         { head: "image", kind: "text", value: (f) => baseName(f.image || "") },
     ], report.program_functions, { caption: "Functions of the program; self: without the recorded functions that they call" });
@@ -63,25 +64,41 @@ function showFunctions(section) {
 
 /* --- counters --------------------------------------------------------------------------------- */
 
+/* Counts by event, then by rank. */
+const events = new Map();
+for (const r of ranks)
+    for (const c of r.counters)
+        events.set(c.event, [...(events.get(c.event) || []), { ...c, rank: r.rank }]);
+
+/* Shows an event on each rank. */
+function showEvent(event) {
+    const perSecond = (c) => (c.per_second === null ? "-" : `${amount(Math.round(c.per_second))} /s`);
+    document.getElementById("event").replaceChildren(element("h3", {}, `${event} of each rank`), sheet([
+        { head: "rank", value: (c) => c.rank, show: (c) => rankLink(c.rank) },
+        { head: "count", value: (c) => c.count, show: (c) => link(`lines-${c.rank}`, amount(c.count), `rank ${c.rank} in the time lines`) },
+        { head: "count", kind: "bar", value: (c) => c.count },
+        { head: "in MPI", value: (c) => c.in_mpi, show: (c) => (c.in_mpi === null ? "-" : link("functions", amount(c.in_mpi))) },
+        { head: "rate", value: (c) => c.per_second, show: (c) => link(`lines-${c.rank}`, perSecond(c)) },
+        { head: "windows", value: (c) => c.windows, show: (c) => link("windows", amount(c.windows)) },
+    ], events.get(event) || []));
+}
+
 function showCounters(section) {
-    const events = new Map();
-    for (const r of ranks)
-        for (const c of r.counters)
-            events.set(c.event, [...(events.get(c.event) || []), { ...c, rank: r.rank }]);
     if (events.size === 0) {
         section.append(note("No events were counted: regtrace run -events names them."));
         return;
     }
+    const eventLink = (e, text) => link(`event-${encodeURIComponent(e.event)}`, text, `${e.event} of each rank`);
     const rows = [...events].map(([event, of]) => ({ event, of, total: sum(of, (c) => c.count), top: most(of, (c) => c.count), in_mpi: of.every((c) => c.in_mpi !== null) ? sum(of, (c) => c.in_mpi) : null, running: Math.min(...of.map((c) => c.running_per_mille)) }));
     section.append(sheet([
-        { head: "event", kind: "text", value: (e) => e.event, show: (e) => findLink(e.event, e.event) },
-        { head: "total", value: (e) => e.total, show: (e) => amount(e.total) },
-        { head: "in MPI", value: (e) => e.in_mpi, show: (e) => (e.in_mpi === null ? "-" : percent(e.in_mpi, e.total)) },
-        { head: "mean of ranks", value: (e) => e.total / e.of.length, show: (e) => amount(Math.round(e.total / e.of.length)) },
+        { head: "event", kind: "text", value: (e) => e.event, show: (e) => eventLink(e, e.event) },
+        { head: "total", value: (e) => e.total, show: (e) => eventLink(e, amount(e.total)) },
+        { head: "in MPI", value: (e) => e.in_mpi, show: (e) => (e.in_mpi === null ? "-" : eventLink(e, percent(e.in_mpi, e.total))) },
+        { head: "mean of ranks", value: (e) => e.total / e.of.length, show: (e) => eventLink(e, amount(Math.round(e.total / e.of.length))) },
         { head: "most", value: (e) => e.top.count, show: (e) => rankLink(e.top.rank, amount(e.top.count)) },
         { head: "rank", value: (e) => e.top.rank, show: (e) => rankLink(e.top.rank) },
-        { head: "its counter ran", value: (e) => e.running, show: (e) => `${(e.running / 10).toFixed(1)} %` },
-    ], rows, { caption: "Events counted in windows, in user mode" }));
+        { head: "its counter ran", value: (e) => e.running, show: (e) => eventLink(e, `${(e.running / 10).toFixed(1)} %`) },
+    ], rows, { caption: "Events counted in windows, in user mode" }), element("div", { id: "event", "aria-live": "polite" }));
     const rates = Object.entries(report.rates || {}).filter(([, v]) => typeof v === "number");
     if (rates.length)
         section.append(element("dl", { class: "figures" }, ...rates.flatMap(([name, v]) => [element("dt", {}, name.replaceAll("_", " ")), element("dd", {}, v.toPrecision(4))])));
@@ -99,8 +116,8 @@ function showMemory(section) {
     section.append(sheet([
         { head: "rank", value: (r) => r.rank, show: (r) => rankLink(r.rank) },
         { head: "windows", value: (r) => r.memory.windows, show: (r) => link("windows", amount(r.memory.windows)) },
-        { head: "recorded", value: (r) => r.memory.bytes, show: (r) => bytesText(r.memory.bytes) },
+        { head: "recorded", value: (r) => r.memory.bytes, show: (r) => rankLink(r.rank, bytesText(r.memory.bytes)) },
         { head: "recorded", kind: "bar", value: (r) => r.memory.bytes },
-        ...members.map((name) => ({ head: name.replaceAll("_", " "), value: (r) => r.memory[name] })),
+        ...members.map((name) => ({ head: name.replaceAll("_", " "), value: (r) => r.memory[name], show: (r) => rankLink(r.rank, amount(r.memory[name])) })),
     ], some), note("regtrace skel replay writes the accesses, and regtrace skel stats their footprints, strides and reuse distances."));
 }

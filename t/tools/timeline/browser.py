@@ -11,6 +11,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import urllib.parse
 import urllib.request
 
 
@@ -159,10 +160,10 @@ class Browser:
                     raise RuntimeError(f"{method}: {message['error']}")
                 return message["result"]
 
-    def open(self, path, fragment=""):
+    def open(self, path, fragment="", ready="window.regtrace && regtrace.store.done && regtrace.timings.loaded > 0"):
         self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url="file://" + os.path.abspath(path) + fragment)
-        self.wait("window.regtrace && regtrace.store.done && regtrace.timings.loaded > 0")
+        self.call("Page.navigate", url="file://" + urllib.parse.quote(os.path.abspath(path)) + fragment)
+        self.wait(ready)
 
     def run(self, expression):
         """Returns the value of a JavaScript expression; awaits promises."""

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The page of regtrace page: a rank that sleeps before its 40th send is diagnosed, links lead to
+# where figures come from, names with < and & are text, and pages without d3 have tables.
+. "$(dirname "$0")/../../lib.sh"
+cd "$T" || exit 99
+
+# --- wrong usage ---
+run 20 "$REGTRACE" page
+is "$status" 2 "no folder is wrong usage"
+mkdir run
+run 20 "$REGTRACE" page -most many run
+is "$status" 2 "a -most that is no number is wrong usage"
+like "$err" '-most is "many": a number from 0 to' "and the message has what is legal"
+run 20 "$REGTRACE" page -output= run
+is "$status" 2 "an empty -output is wrong usage"
+run 20 "$REGTRACE" page -rank 3-1 run
+is "$status" 2 "a wrong list of ranks is wrong usage"
+run 20 "$REGTRACE" page nothing
+is "$status" 1 "a run that is not there is a failure"
+
+mpi=$(mpis | head -1)
+if [ -z "$mpi" ] || ! command -v "mpicc.$mpi" >/dev/null || ! command -v "mpicxx.$mpi" >/dev/null; then
+    skip "pages of runs" "no MPI, or no compilers for it"
+    done_testing
+    exit
+fi
+paths=16
+[ "$(uname -m)" = x86_64 ] || paths=1 # call paths need x86-64
+late=$REGTRACE_SOURCE/t/tools/report/late.c
+# A template's name has < and &. So has the name of the run.
+cat >odd.cc <<'C'
+#include <mpi.h>
+template <class T> __attribute__((noinline)) int swap_all(T &x)
+{
+    int rank, n = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 20; i++)
+        n += MPI_Sendrecv_replace(&x, sizeof x, MPI_BYTE, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return n;
+}
+int main(int argc, char **argv)
+{
+    int x = 0;
+    MPI_Init(&argc, &argv);
+    for (int i = 0; i < 3; i++) {
+        MPI_Pcontrol(1, "part");
+        x += swap_all<int>(x);
+        MPI_Pcontrol(0, "done");
+    }
+    return MPI_Finalize() + x;
+}
+C
+"mpicc.$mpi" -O2 -g -w -o late "$late" && "mpicxx.$mpi" -O2 -g -w -o odd odd.cc || exit 99
+run 60 "$REGTRACE" run -quiet -callpath $paths -o late-run -- "mpirun.$mpi" -np 2 ./late log
+is "$status" 0 "a run with a late rank" || diag "$err"
+odd='a <b>bold&amp; run'
+run 60 "$REGTRACE" run -quiet -callpath $paths -events task-clock -events-mpi 1 \
+    -control 'start:pcontrol:part,stop:pcontrol:done,repeat' -o "$odd" -- "mpirun.$mpi" -np 2 ./odd
+is "$status" 0 "a run with odd names" || diag "$err"
+
+# --- files ---
+run 60 "$REGTRACE" page late-run
+is "$status" 0 "a page is made" || diag "$err"
+[ -s late-run-page.html ]
+ok $? "beside the run"
+run 60 "$REGTRACE" page late-run
+is "$status" 1 "what is there is not replaced"
+like "$err" 'late-run-page.html is there already: -force' "and the message has the remedy"
+run 60 "$REGTRACE" page -force late-run
+is "$status" 0 "-force replaces it" || diag "$err"
+run 60 "$REGTRACE" page -o nowhere/page.html late-run
+is "$status" 1 "a folder that is not there is a failure"
+like "$err" 'nowhere/page.html cannot be made: No such file' "which the message names"
+run 60 "$REGTRACE" page -o - late-run
+is "$status" 1 "a page does not go to standard output"
+is "$(ls -d -- *unfinished* 2>/dev/null)" "" "nothing unfinished is left"
+run 60 "$REGTRACE" page -o odd.html "$odd"
+is "$status" 0 "a page of the run with odd names" || diag "$err"
+run 60 "$REGTRACE" page -window 1 -o part.html "$odd"
+is "$status" 0 "a page of one window" || diag "$err"
+
+# A file that cannot be read is named, and the page has the rest.
+cp -r late-run damaged
+: >damaged/rank-00001.h5
+rm -f damaged/regtrace.h5
+run 60 "$REGTRACE" page -o damaged.html damaged
+is "$status" 1 "a file that cannot be read is a failure"
+like "$err" 'rank-00001.h5' "which names the file"
+[ -s damaged.html ]
+ok $? "and the page has the rest"
+
+# --- the contents ---
+if [ "$PYTHON" = no ]; then
+    skip "what pages have" "no python3 with h5py and pandas"
+    done_testing
+    exit
+fi
+line() { grep -n "$1" "$late" | cut -d: -f1; }
+path="main, late.c:$(line ' second(i);') > second, late.c:$(line '/. from second') > give, late.c:$(line '/. the send')"
+[ $paths = 16 ] || path="give, late.c:$(line '/. the send')"
+"$REGTRACE" report --efficiency --json late-run >efficiency.json
+run 60 "$PYTHON" "$here/blocks.py" late-run-page.html odd.html part.html damaged.html "$path" log
+while IFS='|' read -r result name why; do
+    [ "$result" = ok ]
+    ok $? "$name" || diag "$why"
+done <<<"$out"
+is "$status" 0 "the pages' data were looked at" || diag "$err"
+if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null; then
+    skip "pages in a browser" "no chromium (apt-get install chromium)"
+    done_testing
+    exit
+fi
+PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/tools/timeline run 240 "$PYTHON" "$here/page.py" late-run late-run-page.html odd.html damaged.html "$path" log efficiency.json
+while IFS='|' read -r result name why; do
+    [ "$result" = ok ]
+    ok $? "$name" || diag "$why"
+done <<<"$out"
+is "$status" 0 "all was looked at" || diag "$err"
+done_testing
