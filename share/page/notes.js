@@ -37,6 +37,7 @@ function showNotes(section) {
         ...listOf("Alarms that never fired", report.never_fired.map((n) => `rank ${n.rank}: ${n.text}`)),
         ...listOf("Ranks without a file", report.missing.length ? [report.missing.join(", ")] : []),
         ...listOf("Files that could not be read", report.ranks.filter((r) => r.error !== undefined).map((r) => `${r.file}: ${r.error}`)),
+        ...listOf("Names", (data.lacks || "").split("\n").filter(Boolean)),
         ...listOf("Messages of the library", report.log),
         note(`Made by regtrace page ${data.version} of ${report.dir}.`), licence());
 }

@@ -46,7 +46,7 @@ function kindSheet() {
 
 function showWaits(section) {
     if (!report.waits) {
-        section.append(note("The waits of ranks are unknown."));
+        section.append(note(report.waits_why_not !== null ? `The waits of ranks are unknown: ${report.waits_why_not}.` : "No MPI call was recorded."));
         return;
     }
     if (report.waits.length === 0) {

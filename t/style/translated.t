@@ -32,7 +32,7 @@ ok_run "dev/files.md and tests.md are made from the first comments of all files"
 cp "$REGTRACE_SOURCE/share/doc/architecture.md" "$REGTRACE_SOURCE/share/doc/list_files.py" "$T/share/doc/"
 mkdir "$T/share/doc/dev"
 cp "$REGTRACE_SOURCE/share/doc/dev/files.md" "$REGTRACE_SOURCE/share/doc/dev/tests.md" "$T/share/doc/dev/"
-for folder in base controller pmu isa mpi preload writer tools share/timeline share/python t; do
+for folder in base controller pmu isa mpi preload writer tools share/timeline share/page share/python t; do
     mkdir -p "$T/$(dirname "$folder")" && cp -r "$REGTRACE_SOURCE/$folder" "$T/$(dirname "$folder")"
 done
 cp "$REGTRACE_SOURCE/base/format/event_fields.def" "$T/base/format/"

@@ -66,6 +66,7 @@ sweep prv -o made calls
 contents() { cksum <out; }
 sweep emulate -o made.h5 calls
 sweep timeline -o made.html calls
+sweep page -o made.html calls
 sweep split -o made calls
 
 # The writer: the program does what it does without, and the events are in the file, or are said to

@@ -60,7 +60,7 @@ for what in 'prv -o' 'export -ovni'; do
 done
 [ -e other/mine ]
 ok $? "and is as it was"
-for what in 'emulate -o' 'export -csv' 'timeline -o' 'timeline -svg'; do
+for what in 'emulate -o' 'export -csv' 'timeline -o' 'timeline -svg' 'page -o'; do
     # shellcheck disable=SC2086  # words
     run 60 "$REGTRACE" $what run/rank-00000.h5 -force run
     is "$status" 1 "$what: no file of a recording is replaced"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Implements `regtrace page`: one file for browsers that has the report, the efficiency and the time
- * lines of a run, linked with each other. */
+ * Implements `regtrace page`: one file for browsers that has the report, the efficiency and the
+ * time lines of a run, linked with each other. */
 #include "base/identity.h"
 #include "tools/channels/event_replay.h"
 #include "tools/open_run.h"
@@ -11,6 +11,7 @@
 #include "tools/timeline/timeline.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A page with longer lists loads slowly: it has sums in place of each window and pair of ranks. */
@@ -69,12 +70,22 @@ static int take_option(void *options, const struct arguments *a)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+static void warn_of_waits(const struct report *r)
+{
+    size_t count;
+    const char *why_not;
+    (void)report_ideal_windows(r, &count, &why_not);
+    if (r->waits != NULL && why_not != NULL)
+        tool_warning("page", "the waits of ranks are unknown: %s", why_not);
+}
+
 static int collect_report(struct page_run *p, const struct page_command *c, struct rt_error *e)
 {
     int rc = report_collect(&p->report, p->run, &c->ranks, &c->windows, e);
     if (rc != 0)
         return rc;
     report_collect_waits(&p->report, p->run, &c->ranks, 1);
+    warn_of_waits(&p->report);
     rc = efficiency_of(&p->efficiency, &p->report);
     if (rc != 0)
         rt_error_set(e, "no memory");
@@ -138,6 +149,22 @@ static void write_timeline_facts(struct json *j, const struct page_run *p)
     json_object_end(j);
 }
 
+/* Writes why names of functions are missing, as lines; null: nothing prevents them. Call it once
+ * they have been looked up. */
+static void write_lacks(struct json *j, const struct addresses *a)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *memory = open_memstream(&text, &n);
+    if (memory != NULL)
+        addresses_print_lacks(memory, a);
+    if (memory != NULL && fclose(memory) == 0 && n > 0)
+        json_text(j, "lacks", text);
+    else
+        json_null(j, "lacks");
+    free(text);
+}
+
 static void write_report(struct page_run *p, FILE *out)
 {
     struct json j = {.out = out, .in_html = true};
@@ -151,6 +178,7 @@ static void write_report(struct page_run *p, FILE *out)
     json_object_end(&j);
     efficiency_json_run(&j, &p->efficiency, MOST_ROWS);
     write_timeline_facts(&j, p);
+    write_lacks(&j, &p->report.addresses);
     json_object_end(&j);
 }
 
@@ -185,6 +213,7 @@ static int make_page(struct page_run *p, const struct page_command *c)
             rc = write_page(p, file, &e);
         rc = output_close_file(&output, file, rc, &bytes, &e);
     }
+    addresses_print_lacks(stderr, &p->report.addresses);
     if (rc == 0)
         (void)printf("%s: %" PRId64 " bytes\n", path, bytes);
     else

@@ -459,6 +459,7 @@ static void json_pairs(struct json *j, const struct report_waits *w, size_t most
 void report_waits_json(struct json *j, struct report *r, size_t most_rows)
 {
     const struct report_waits *w = r->waits;
+    json_text(j, "waits_why_not", w != NULL ? w->why_not : NULL);
     if (w == NULL || w->why_not != NULL) {
         static const char *const names[] = {"waits",
                                             "waits_by_rank",
