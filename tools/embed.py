@@ -18,7 +18,7 @@ import sys
 TIMELINE = ["timeline/common.js", "timeline/data.js", "timeline/view.js", "timeline/paint.js",
             "timeline/figures.js", "timeline/messages.js", "timeline/panel.js", "timeline/main.js"]
 PAGE = ["timeline/common.js", "page/data.js", "page/links.js", "page/table.js", "page/summary.js",
-        "page/efficiency.js", "page/matrix.js", "page/paths.js", "page/flame.js", "page/waits.js",
+        "page/efficiency.js", "page/matrix.js", "page/flame.js", "page/paths.js", "page/samples.js", "page/waits.js",
         "page/windows.js", "page/ranks.js", "page/notes.js", "page/timeline.js", "page/main.js"]
 
 

@@ -22,6 +22,7 @@ function useTheme(dark) {
 /* Kinds of fragments: what they do, and the part that is then shown. */
 const ROUTES = [
     [/^path-(\d+)$/, (id) => choosePath(Number(id)), "paths"],
+    [/^stack-(\d+)$/, (id) => chooseStack(Number(id)), "samples"],
     [/^pair-(\d+)-(\d+)$/, (from, to) => choosePair(Number(from), Number(to)), "messages"],
     [/^rows-(-?\d+)$/, (ordinal) => showRows(Number(ordinal)), "rows"],
     [/^event-(.+)$/, showEvent, "event"],
@@ -66,7 +67,7 @@ document.addEventListener("click", (event) => {
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-const PARTS = { summary: showSummary, efficiency: showEfficiency, timeline: showTimeline, waits: showWaits, paths: showPaths, messages: showMessages,
+const PARTS = { summary: showSummary, efficiency: showEfficiency, timeline: showTimeline, waits: showWaits, paths: showPaths, samples: showSamples, messages: showMessages,
     windows: showWindows, ranks: (section) => section.append(rankSheet()), functions: showFunctions, counters: showCounters, memory: showMemory, notes: showNotes };
 
 function showHead() {
@@ -74,6 +75,12 @@ function showHead() {
     document.title = `${data.title} - regtrace`;
     document.getElementById("title").textContent = data.title;
     document.getElementById("facts").textContent = [programs.slice(0, 3).join(", "), report.size > 0 ? counted(report.size, "rank") : counted(ranks.length, "process", "processes"), `on ${counted(hosts.size, "host")}`, started && `started ${started}`].filter(Boolean).join(", ");
+}
+
+/* Draws what has the width of the page. */
+function drawPictures() {
+    [paths, hot].filter((graph) => graph.place !== null).forEach(drawGraph);
+    matrix.draw();
 }
 
 /* Marks the part in the list that the reader sees. */
@@ -92,12 +99,11 @@ function begin() {
     showHead();
     for (const [id, show] of Object.entries(PARTS))
         show(document.getElementById(id));
-    paths.draw();
-    matrix.draw();
+    drawPictures();
     let resizing = 0;
     window.addEventListener("resize", () => {
         clearTimeout(resizing);
-        resizing = setTimeout(() => paths.draw(), 150);
+        resizing = setTimeout(drawPictures, 150);
     });
     window.addEventListener("hashchange", follow);
     followScrolling();

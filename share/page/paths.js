@@ -7,11 +7,20 @@ const METRICS = [
     { name: "bytes", title: "bytes", text: bytesText },
     { name: "calls", title: "calls", text: amount },
 ];
-const paths = { metric: METRICS[0], setup: false, chosen: null, draw: () => {} };
+/* The graph (flame.js) of the call tree, without what starts programs. */
+const paths = {
+    metric: METRICS[0], setup: false, chosen: null, place: null, fragment: "path", part: "paths", choose: choosePath,
+    roots: () => withoutStarts(roots),
+    value: (n) => (n.is_mpi && (paths.setup || !isSetup(n.function)) ? n[paths.metric.name] : 0),
+    words: (value) => `${paths.metric.text(value)} ${paths.metric.title}`,
+    tip: (n) => [`${counted(n.calls, "call")}, waited ${duration(n.waited_ns)}`],
+    /* MPI functions are the redder the more of their time is waiting. */
+    colour: (n) => (n.is_mpi ? d3.interpolateOrRd(0.22 + 0.5 * Math.min(1, n.waited_ns / (n.total_ns || 1))) : nameColour(n.caller || n.text)),
+};
 
-/* Returns what the picture has of a leaf. */
-function metricOf(node) {
-    return node.is_mpi && (paths.setup || !isSetup(node.function)) ? node[paths.metric.name] : 0;
+/* Replaces what starts programs by what it calls. */
+function withoutStarts(list) {
+    return list.flatMap((n) => (n.starts_program ? withoutStarts(n.children) : [n]));
 }
 
 function sites() {
@@ -46,9 +55,7 @@ function showChosen() {
         place.replaceChildren(note(drawn ? "A click on a box, or the arrows, show a call path." : "A click on a name shows a call path."));
         return;
     }
-    const crumbs = nodesTo(paths.chosen).flatMap((n, i) => [i ? " > " : "", link(`path-${n.id}`, n.text)]);
-    place.replaceChildren(line("div", ...crumbs), nodeFigures(paths.chosen));
-    place.firstChild.className = "crumbs";
+    place.replaceChildren(crumbs(paths, nodesTo(paths.chosen)), nodeFigures(paths.chosen));
 }
 
 /* Chooses a node of the call tree; null: none. */
@@ -57,35 +64,7 @@ function choosePath(id) {
     if (paths.chosen && nodesTo(paths.chosen).some((n) => n.is_mpi && isSetup(n.function)))
         paths.setup = document.getElementById("setup").checked = true;
     showChosen();
-    paths.draw();
-}
-
-/* Replaces what starts programs by what it calls. */
-function withoutStarts(list) {
-    return list.flatMap((n) => (n.starts_program ? withoutStarts(n.children) : [n]));
-}
-
-/* Returns the sum of the metric below each node. */
-function metricSums() {
-    const sums = nodes.map(metricOf);
-    for (let i = nodes.length - 1; i >= 0; i--)
-        if (nodes[i].parent !== null)
-            sums[nodes[i].parent] += sums[i];
-    return sums;
-}
-
-/* The tree as nested lists, for pages without d3. */
-function branches(list, sums, all) {
-    const some = list.filter((n) => sums[n.id] > 0).sort((a, b) => sums[b.id] - sums[a.id]);
-    return element("ul", { class: "branches" }, ...some.map((n) => {
-        const head = [pathLink(n.id, n.text), ` ${paths.metric.text(sums[n.id])}, ${percent(sums[n.id], all)}`];
-        return element("li", {}, ...(n.children.length ? [element("details", { open: "" }, element("summary", {}, ...head), branches(n.children, sums, all))] : head));
-    }));
-}
-
-function drawList(picture) {
-    const sums = metricSums();
-    picture.replaceChildren(branches(withoutStarts(roots), sums, sum(roots, (n) => sums[n.id])));
+    drawGraph(paths);
 }
 
 function showPaths(section) {
@@ -93,13 +72,14 @@ function showPaths(section) {
         section.append(note("No MPI call was recorded in windows."));
         return;
     }
-    const picture = element("div", { id: "flame" });
-    const metric = element("select", { id: "metric", onchange: () => { paths.metric = METRICS[metric.selectedIndex]; paths.draw(); } }, ...METRICS.map((m) => element("option", {}, m.title)));
-    const setup = element("input", { type: "checkbox", id: "setup", onchange: () => { paths.setup = setup.checked; paths.draw(); } });
-    paths.draw = () => (drawn ? drawFlame(picture) : drawList(picture));
+    paths.place = element("div", { id: "flame" });
+    const metric = element("select", { id: "metric", onchange: () => { paths.metric = METRICS[metric.selectedIndex]; drawGraph(paths); } }, ...METRICS.map((m) => element("option", {}, m.title)));
+    const setup = element("input", { type: "checkbox", id: "setup", onchange: () => { paths.setup = setup.checked; drawGraph(paths); } });
+    const swatch = (colour, text) => [element("span", { class: "swatch", style: `background:${colour}` }), text + " "];
     section.append(element("div", { class: "tools" }, element("label", {}, "Width: ", metric), element("label", {}, setup, " with MPI_Init and MPI_Finalize"),
-        drawn ? element("button", { onclick: () => { location.hash = "#paths"; choosePath(null); } }, "All") : ""),
-    picture, element("div", { id: "path", "aria-live": "polite" }), sites());
+        drawn ? element("button", { onclick: () => goTo(paths, { id: -1 }) }, "All") : ""),
+    paths.place, drawn ? note(...swatch(d3.interpolateOrRd(0.22), "MPI function that does not wait"), ...swatch(d3.interpolateOrRd(0.72), "that waits all of its time for other ranks"), ...swatch("#9cc3de", "function of the program, and the line of its call")) : "",
+    element("div", { id: "path", "aria-live": "polite" }), sites());
     if (!nodes.some((n) => !n.is_mpi && n.parent !== null))
         section.append(note("The run recorded call sites alone: regtrace run -callpath 16 records the paths."));
     showChosen();

@@ -28,7 +28,7 @@ function sheet(columns, rows, options = {}) {
 
     function cell(column, i, row) {
         if (column.kind === "bar")
-            return element("td", { class: "bar-cell" }, element("span", { class: "bar", style: `width:${peaks[i] > 0 ? Math.max(0, column.value(row) || 0) / peaks[i] * 64 : 0}px` }));
+            return element("td", { class: "bar-cell" }, column.value(row) > 0 ? element("span", { class: "bar", style: `width:${column.value(row) / peaks[i] * 64}px` }) : "");
         const shown = column.show ? column.show(row) : column.value(row);
         return element("td", { class: column.kind || false }, ...(Array.isArray(shown) ? shown : [shown === null || shown === undefined ? "-" : shown]));
     }

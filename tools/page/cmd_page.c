@@ -7,9 +7,11 @@
 #include "tools/output.h"
 #include "tools/page/page.h"
 #include "tools/report/efficiency.h"
+#include "tools/report/hot.h"
 #include "tools/report/report.h"
 #include "tools/timeline/timeline.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@ struct page_run {
     struct rt_run *run;
     struct report report;
     struct efficiency_run efficiency;
+    struct hot hot;
     struct event_replay *replay;
     struct timeline *timeline; /* NULL: there are no time lines, */
     struct rt_error why_not;   /* for this reason */
@@ -87,6 +90,8 @@ static int collect_report(struct page_run *p, const struct page_command *c, stru
     report_collect_waits(&p->report, p->run, &c->ranks, 1);
     warn_of_waits(&p->report);
     rc = efficiency_of(&p->efficiency, &p->report);
+    if (rc == 0 && hot_collect_run(&p->hot, p->run, &c->ranks, &c->windows, NULL) == -ENOMEM)
+        rc = -ENOMEM; /* other errors are of files, which the report names too */
     if (rc != 0)
         rt_error_set(e, "no memory");
     return rc;
@@ -129,6 +134,7 @@ static void end_run(struct page_run *p)
     timeline_close(p->timeline);
     replay_close(p->replay);
     efficiency_free(&p->efficiency);
+    hot_free(&p->hot);
     report_free(&p->report);
     rt_run_close(p->run);
 }
@@ -165,7 +171,7 @@ static void write_lacks(struct json *j, const struct addresses *a)
     free(text);
 }
 
-static void write_report(struct page_run *p, FILE *out)
+static int write_report(struct page_run *p, FILE *out)
 {
     struct json j = {.out = out, .in_html = true};
     struct report_estimate estimate;
@@ -177,17 +183,25 @@ static void write_report(struct page_run *p, FILE *out)
     report_json_members(&j, &p->report, estimated ? &estimate : NULL, MOST_ROWS);
     json_object_end(&j);
     efficiency_json_run(&j, &p->efficiency, MOST_ROWS);
+    json_object_begin(&j, "samples");
+    hot_json_members(&j, &p->hot);
+    int rc = hot_json_tree(&j, &p->hot);
+    json_object_end(&j);
     write_timeline_facts(&j, p);
     write_lacks(&j, &p->report.addresses);
     json_object_end(&j);
+    return rc;
 }
 
 static int write_page(struct page_run *p, FILE *out, struct rt_error *e)
 {
     (void)fputs(page_before_report, out);
-    write_report(p, out);
+    int rc = write_report(p, out);
+    if (rc != 0)
+        rt_error_set(e, "no memory");
     (void)fputs(page_before_timeline, out);
-    int rc = p->timeline != NULL ? timeline_write_data(p->timeline, out, e) : 0;
+    if (rc == 0 && p->timeline != NULL)
+        rc = timeline_write_data(p->timeline, out, e);
     (void)fputs(page_end, out);
     return rc;
 }
@@ -266,7 +280,8 @@ const struct command command_page = {
         "DIR is the folder of a run, its regtrace.h5, or one rank file. The page is one file that "
         "a browser opens without a network. It has what regtrace report shows, its efficiency "
         "figures, the time lines of regtrace timeline, the messages from rank to rank as a matrix, "
-        "and the time in MPI by call path as a flame graph. Figures are links to where they come "
+        "and the time in MPI and the samples of REGTRACE_SAMPLE by call path as flame graphs. "
+        "Figures are links to where they come "
         "from: a wait to its call path, its window and its moment in the time lines, an efficiency "
         "to the ranks and windows that limit it, a pair of ranks to the call sites of its "
         "messages.\n\n"

@@ -216,29 +216,34 @@ static void json_rows(struct json *j, const struct hot *h, const char *key, bool
     free(rows);
 }
 
+void hot_json_members(struct json *j, const struct hot *h)
+{
+    struct pmu_sample_spec spec = spec_of(h);
+    json_text(j, "sample", h->asked);
+    json_uint_if(j, "period", spec.period != 0, spec.period);
+    json_text(j, "unit", spec.unit);
+    json_uint(j, "samples", h->sample_count);
+    json_uint(j, "periods", h->weight);
+    json_uint(j, "periods_in_windows", h->weight_in_windows);
+    json_array_begin(j, "changed_images");
+    for (size_t i = 0; i < h->at.image_count; i++)
+        if (h->at.images[i].problem == ADDRESS_CHANGED)
+            json_text(j, NULL, h->at.images[i].path);
+    json_array_end(j);
+    json_array_begin(j, "unreadable_images");
+    for (size_t i = 0; i < h->at.image_count; i++)
+        if (h->at.images[i].problem < 0)
+            json_text(j, NULL, h->at.images[i].path);
+    json_array_end(j);
+    json_rows(j, h, "functions", false);
+    json_rows(j, h, "lines", true);
+}
+
 void hot_print_json(FILE *out, const struct hot *h)
 {
     struct json j = {.out = out, .indented = true};
-    struct pmu_sample_spec spec = spec_of(h);
     json_object_begin(&j, NULL);
-    json_text(&j, "sample", h->asked);
-    json_uint_if(&j, "period", spec.period != 0, spec.period);
-    json_text(&j, "unit", spec.unit);
-    json_uint(&j, "samples", h->sample_count);
-    json_uint(&j, "periods", h->weight);
-    json_uint(&j, "periods_in_windows", h->weight_in_windows);
-    json_array_begin(&j, "changed_images");
-    for (size_t i = 0; i < h->at.image_count; i++)
-        if (h->at.images[i].problem == ADDRESS_CHANGED)
-            json_text(&j, NULL, h->at.images[i].path);
-    json_array_end(&j);
-    json_array_begin(&j, "unreadable_images");
-    for (size_t i = 0; i < h->at.image_count; i++)
-        if (h->at.images[i].problem < 0)
-            json_text(&j, NULL, h->at.images[i].path);
-    json_array_end(&j);
-    json_rows(&j, h, "functions", false);
-    json_rows(&j, h, "lines", true);
+    hot_json_members(&j, h);
     json_object_end(&j);
     (void)fputc('\n', out);
 }

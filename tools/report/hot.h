@@ -4,6 +4,7 @@
 #define REGTRACE_TOOLS_REPORT_HOT_H
 
 #include "tools/addresses.h"
+#include "tools/json.h"
 
 /* Data about the item of hot.at with the same index. */
 struct hot_place {
@@ -52,6 +53,13 @@ struct hot {
 RT_MUST_CHECK int hot_collect(struct hot *h, struct rt_rank *rank,
                               const struct window_span *windows, struct rt_error *e);
 
+/* Adds the samples of these ranks of a run, and finds their functions and lines. Prints errors as
+ * those of `command` (NULL: does not print them). Returns 0 or the last error of a file; -ENOMEM:
+ * only hot_free() may follow. */
+RT_MUST_CHECK int hot_collect_run(struct hot *h, const struct rt_run *run,
+                                  const struct rank_list *ranks, const struct window_span *windows,
+                                  const char *command);
+
 /* Finds the function and line of each place, in the images as they are now on this machine. Returns
  * 0 or -ENOMEM. */
 RT_MUST_CHECK int hot_resolve(struct hot *h);
@@ -68,6 +76,11 @@ RT_MUST_CHECK int hot_print_folded(FILE *out, const struct hot *h);
 /* Prints the longest first; top 0: all. */
 void hot_print_text(FILE *out, const struct hot *h, size_t top);
 void hot_print_json(FILE *out, const struct hot *h);
+/* Writes the members of that object. */
+void hot_json_members(struct json *j, const struct hot *h);
+/* Writes a member "tree": the functions that were on the stack together, the outermost first.
+ * Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int hot_json_tree(struct json *j, const struct hot *h);
 void hot_free(struct hot *h);
 
 #endif

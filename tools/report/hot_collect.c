@@ -178,10 +178,44 @@ int hot_collect(struct hot *h, struct rt_rank *rank, const struct window_span *w
     if (asked != NULL && h->asked[0] == '\0')
         (void)snprintf(h->asked, sizeof h->asked, "%s", asked);
     int rc = addresses_begin_rank(&h->at, rank);
-    if (rc == 0)
+    if (rc == 0 && asked != NULL && asked[0] != '\0')
         rc = read_all(&r, rank, e);
     free(r.open);
     if (rc == -ENOMEM)
         rt_error_set(e, "out of memory");
     return rc;
+}
+
+static int collect_file(struct hot *h, const struct rt_run *run, size_t i,
+                        const struct rank_list *ranks, const struct window_span *windows,
+                        const char *command)
+{
+    struct rt_rank *rank = NULL;
+    struct rt_error e = {{0}};
+    int rc = rt_rank_open(&rank, run, i, &e);
+    if (rc == 0 && rank_list_has(ranks, rt_rank_info(rank)->rank))
+        rc = hot_collect(h, rank, windows, &e);
+    rt_rank_close(rank);
+    if (rc != 0 && command != NULL)
+        tool_error(command, "%s: %s", rt_run_file(run, i), e.text);
+    return rc;
+}
+
+int hot_collect_run(struct hot *h, const struct rt_run *run, const struct rank_list *ranks,
+                    const struct window_span *windows, const char *command)
+{
+    struct progress p;
+    int rc = 0;
+    progress_begin(&p, "reading samples");
+    for (size_t i = 0; i < rt_run_count(run); i++) {
+        int one = collect_file(h, run, i, ranks, windows, command);
+        rc = one != 0 ? one : rc;
+        progress_update(&p, i + 1, rt_run_count(run));
+    }
+    progress_end(&p);
+    if (hot_resolve(h) == 0)
+        return rc;
+    if (command != NULL)
+        tool_error(command, "out of memory");
+    return -ENOMEM;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writes samples as folded stacks, for flame graphs. Functions that are on the stack together form
- * a tree, whose nodes have the samples that fell there. */
+ * Writes samples as folded stacks and as a tree, for flame graphs. Functions that are on the stack
+ * together form a tree, whose nodes have the samples that fell there. */
 #include "base/toolkit/array.h"
 #include "base/toolkit/key_table.h"
-#include "tools/json.h"
 #include "tools/report/hot.h"
 
 #include <errno.h>
@@ -63,18 +62,51 @@ static void print_stack(FILE *out, const struct hot *h, const struct stacks *s, 
         (void)fprintf(out, "(in %s)", addresses_image_name(&h->at, row->image));
 }
 
+/* Call stacks_free() also after a failure. */
+static int stacks_make(struct stacks *s, const struct hot *h)
+{
+    int rc = 0;
+    *s = (struct stacks){0};
+    for (uint64_t i = 0; i < h->sample_count && rc == 0; i++)
+        rc = add_sample(s, h, &h->samples[i]);
+    return rc;
+}
+
+static void stacks_free(struct stacks *s)
+{
+    key_table_free(&s->keys);
+    free(s->nodes);
+}
+
 int hot_print_folded(FILE *out, const struct hot *h)
 {
-    struct stacks s = {0};
-    int rc = 0;
-    for (uint64_t i = 0; i < h->sample_count && rc == 0; i++)
-        rc = add_sample(&s, h, &h->samples[i]);
+    struct stacks s;
+    int rc = stacks_make(&s, h);
     for (uint32_t i = 0; rc == 0 && i < s.keys.count; i++)
         if (s.nodes[i].weight > 0) {
             print_stack(out, h, &s, i);
             (void)fprintf(out, " %llu\n", (unsigned long long)s.nodes[i].weight);
         }
-    key_table_free(&s.keys);
-    free(s.nodes);
+    stacks_free(&s);
+    return rc;
+}
+
+int hot_json_tree(struct json *j, const struct hot *h)
+{
+    struct stacks s;
+    int rc = stacks_make(&s, h);
+    json_array_begin(j, "tree");
+    for (uint32_t i = 0; rc == 0 && i < s.keys.count; i++) {
+        const struct hot_row *row = &h->functions[s.nodes[i].function];
+        json_object_begin(j, NULL);
+        json_compact(j);
+        json_uint_if(j, "parent", s.nodes[i].parent != KEY_NONE, s.nodes[i].parent);
+        json_text(j, "function", row->name);
+        json_text(j, "image", row->image == NO_IMAGE ? NULL : h->at.images[row->image].path);
+        json_uint(j, "self", s.nodes[i].weight);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    stacks_free(&s);
     return rc;
 }

@@ -158,6 +158,16 @@ def cells(b):
     ok(text(b, "#pair h3").startswith("Rank 0 to rank 1: 65 messages, 744 B"), "arrows go to another one", text(b, "#pair h3"))
 
 
+def samples(b, has_library):
+    """The program is in burn<int> most of its time."""
+    row = b.run("""(() => { const row = [...document.querySelectorAll("#samples tbody tr")].find((r) => r.innerText.includes("burn<int>")); row.querySelector("a").click(); return [...row.cells].map((c) => c.innerText); })()""")
+    b.frame()
+    ok(float(row[2].rstrip(" %")) > 50, "samples are by function", str(row))
+    ok(re.match(r".*main > .*burn<int>", text(b, "#stack .crumbs")), "with a link to the stack", text(b, "#stack"))
+    if has_library:
+        ok("burn<int>" in b.run("document.querySelector('#hot svg g.chosen').textContent"), "in the flame graph of samples", text(b, "#hot"))
+
+
 def factors(b, path):
     with open(path, encoding="utf-8") as file:
         run = json.load(file)["runs"][0]
@@ -230,6 +240,7 @@ def main():
         same(b.run("regtracePage.windows.map((w) => w.ordinal)"), [0, 1, 2], "its windows")
         go(b, "#event-task-clock")
         same(b.run("document.querySelectorAll('#event tbody tr').length"), 2, "a link to an event shows its counts by rank")
+        samples(b, has_library)
         b.open(damaged, ready=READY)
         ok("rank-00001.h5" in text(b, "#notes"), "a file that cannot be read is named")
         complaints(b)

@@ -31,6 +31,14 @@ late=$REGTRACE_SOURCE/t/tools/report/late.c
 # A template's name has < and &. So has the name of the run.
 cat >odd.cc <<'C'
 #include <mpi.h>
+#include <time.h>
+/* Takes 40 ms of processor time. */
+template <class T> __attribute__((noinline)) void burn(T x)
+{
+    for (clock_t end = clock() + 40 * CLOCKS_PER_SEC / 1000; clock() < end;)
+        for (volatile T i = 0; i < 10000; i = i + x)
+            ;
+}
 template <class T> __attribute__((noinline)) int swap_all(T &x)
 {
     int rank, n = 0;
@@ -45,6 +53,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     for (int i = 0; i < 3; i++) {
         MPI_Pcontrol(1, "part");
+        burn<int>(1);
         x += swap_all<int>(x);
         MPI_Pcontrol(0, "done");
     }
@@ -55,7 +64,7 @@ C
 run 60 "$REGTRACE" run -quiet -callpath $paths -o late-run -- "mpirun.$mpi" -np 2 ./late log
 is "$status" 0 "a run with a late rank" || diag "$err"
 odd='a <b>bold&amp; run'
-run 60 "$REGTRACE" run -quiet -callpath $paths -events task-clock -events-mpi 1 \
+run 60 "$REGTRACE" run -quiet -callpath $paths -events task-clock -events-mpi 1 -sample cpu:1ms \
     -control 'start:pcontrol:part,stop:pcontrol:done,repeat' -o "$odd" -- "mpirun.$mpi" -np 2 ./odd
 is "$status" 0 "a run with odd names" || diag "$err"
 
