@@ -77,6 +77,9 @@ function isSetup(name) {
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
+/* Without windows, as in a profile or a counting run, nobody knows waits and messages. */
+const hasWindows = report.windows === null || report.windows.length > 0;
+
 /* Windows by ordinal: what all ranks have of it, with the efficiencies. null: too many. */
 const windows = report.windows && (() => {
     const found = new Map(), factors = new Map((efficiency.windows || []).map((e) => [e.ordinal, e])), spreads = new Map(report.windows_over_ranks.map((u) => [u.ordinal, u]));

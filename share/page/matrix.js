@@ -90,7 +90,7 @@ function drawMatrix(picture) {
 
 function showMessages(section) {
     if (!report.messages || pairs.length === 0) {
-        section.append(note(report.messages ? "No message has both of its ends in windows." : report.waits ? "There are too many pairs of ranks for a page: regtrace report --json has them." : "Messages are unknown."));
+        section.append(note(!hasWindows ? "Without windows messages are unknown." : report.messages ? "No message has both of its ends in windows." : report.waits ? "There are too many pairs of ranks for a page: regtrace report --json has them." : "Messages are unknown."));
         return;
     }
     const picture = element("div", { id: "matrix" }), detail = element("div", {}, element("div", { id: "pair", "aria-live": "polite" }), pairSheet());

@@ -41,7 +41,7 @@ function sites() {
 function nodeFigures(node) {
     const causes = late.filter((r) => r.node !== null && nodesTo(nodes[r.node]).includes(node)), site = node.is_mpi ? nodesTo(node).slice(-2, -1)[0] : node, all = sum(roots, (n) => n.total_ns);
     const facts = [["time in MPI", [`${duration(node.total_ns)}, ${percent(node.total_ns, all)} of all`]], ["calls", [node.is_mpi ? findLink(node.function, amount(node.calls)) : amount(node.calls)]], ["bytes", [bytesText(node.bytes)]],
-        ["waited for others", [duration(node.waited_ns), ...(node.longest_ns > 0 ? [", the longest ", timeLink(node.longest_begin_ns, node.longest_ns, duration(node.longest_ns), node.longest_rank), " by rank ", rankLink(node.longest_rank), " for rank ", rankLink(node.longest_for_rank)] : [])]]];
+        ["waited for others", [hasWindows ? duration(node.waited_ns) : "unknown", ...(node.longest_ns > 0 ? [", the longest ", timeLink(node.longest_begin_ns, node.longest_ns, duration(node.longest_ns), node.longest_rank), " by rank ", rankLink(node.longest_rank), " for rank ", rankLink(node.longest_for_rank)] : [])]]];
     if (causes.length)
         facts.push(["others waited for it", [link(`late-${causes[0].number}`, duration(sum(causes, (r) => r.cost_ns)))]]);
     if (site && (site.line || site.image))

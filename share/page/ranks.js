@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ranks, functions, counters and memory traces, as tables. */
-const waitsOf = new Map((report.waits_by_rank || []).map((w) => [w.rank, w]));
+const waitsOf = new Map((hasWindows && report.waits_by_rank || []).map((w) => [w.rank, w]));
 
 function rankSheet() {
     const lines = (r, text) => (data.timeline.why_not === null ? link(`lines-${r.rank}`, text, `rank ${r.rank} in the time lines`) : text), waits = (r) => waitsOf.get(r.rank) || {};

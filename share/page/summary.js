@@ -15,13 +15,13 @@ function card(fragment, figure, text) {
 }
 
 function cards() {
-    const messages = report.messages || [], all = [
+    const messages = report.messages || [], withoutSetup = setupNs > 0 ? ", without MPI_Init and MPI_Finalize" : "", all = [
         card("efficiency", shareText(efficiency.parallel_efficiency), efficiency.why_not === null ? "parallel efficiency" : `parallel efficiency: ${efficiency.why_not}`),
-        card("functions", percent(inMpi, inWindows), `of the time in windows is in MPI: ${duration(inMpi)}` + (setupNs > 0 ? ", without MPI_Init and MPI_Finalize" : "")),
-        card("waits", report.waits ? duration(waitedInAll) : "unknown", "ranks waited for others, all together")];
+        hasWindows ? card("functions", percent(inMpi, inWindows), `of the time in windows is in MPI: ${duration(inMpi)}${withoutSetup}`) : card("functions", duration(inMpi), `in MPI, all ranks together${withoutSetup}`),
+        card("waits", report.waits && hasWindows ? duration(waitedInAll) : "unknown", "ranks waited for others, all together")];
     if (late.length)
         all.push(card("late-0", `rank ${late[0].rank}`, `made others wait most in one place: ${duration(late[0].cost_ns)}`));
-    if (report.messages)
+    if (report.messages && hasWindows)
         all.push(card("messages", amount(sum(messages, (m) => m.messages)), `messages of ${bytesText(sum(messages, (m) => m.bytes))}`));
     all.push(card("windows", windows ? amount(windows.length) : "many", windows && windows.length === 1 ? "window" : "windows of the recording"));
     all.push(card("notes", amount(report.events), report.lost ? `events recorded, ${amount(report.lost)} lost` : "events recorded, none lost"));
@@ -54,8 +54,8 @@ function windowFinding() {
 
 function siteFinding() {
     const top = most(leaves.filter((n) => !isSetup(n.function)), (n) => n.total_ns);
-    return top && line("li", element("b", {}, functionLink(top.function), " takes most of the time in MPI"), " (without start and end): ", pathLink(top.id, duration(top.total_ns)), ` in ${counted(top.calls, "call")}, of which `,
-        top.waited_ns > 0 ? timeLink(top.longest_begin_ns, top.longest_ns, `${duration(top.waited_ns)} is waiting`, top.longest_rank) : "none is waiting", element("br"), element("span", { class: "path" }, "called in ", pathLink(top.id, pathText(top))));
+    return top && line("li", element("b", {}, functionLink(top.function), " takes most of the time in MPI"), " (without start and end): ", pathLink(top.id, duration(top.total_ns)), ` in ${counted(top.calls, "call")}`, report.waits && hasWindows && ", of which ",
+        report.waits && hasWindows && (top.waited_ns > 0 ? timeLink(top.longest_begin_ns, top.longest_ns, `${duration(top.waited_ns)} is waiting`, top.longest_rank) : "none is waiting"), element("br"), element("span", { class: "path" }, "called in ", pathLink(top.id, pathText(top))));
 }
 
 function showSummary(section) {

@@ -45,6 +45,10 @@ function kindSheet() {
 }
 
 function showWaits(section) {
+    if (!hasWindows) {
+        section.append(note("Without windows the waits of ranks are unknown."));
+        return;
+    }
     if (!report.waits) {
         section.append(note(report.waits_why_not !== null ? `The waits of ranks are unknown: ${report.waits_why_not}.` : "No MPI call was recorded."));
         return;
