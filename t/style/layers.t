@@ -60,7 +60,7 @@ tools/export:tools/channels tools/export:tools/messages tools/export:tools/strea
 tools/timeline:tools/channels tools/timeline:tools/messages tools/timeline:tools/streams
 tools/timeline:tools/timeline/picture
 tools/page:tools/report tools/page:tools/timeline tools/page:tools/channels
-tools/report:tools/messages tools/report:tools/causes tools/report:tools/report/causes tools/report/causes:tools/causes tools/values:tools/report
+tools/report:tools/messages tools/report:tools/streams tools/report:tools/causes tools/report:tools/report/causes tools/report/causes:tools/causes tools/values:tools/report
 tools/doctor:tools/run tools/memory:tools/run
 tools/memory:tools/memory/compile tools/memory:tools/memory/stats
 tools/memory/stats:tools/memory/compile'

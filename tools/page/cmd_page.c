@@ -82,6 +82,18 @@ static void warn_of_waits(const struct report *r)
         tool_warning("page", "the waits of ranks are unknown: %s", why_not);
 }
 
+/* Warns of a file that the report has read, but not what comes after it. Why a file could not be
+ * read at all, the report knows. */
+static void skip(void *context, const char *file, const char *why)
+{
+    const struct page_run *p = context;
+    for (size_t i = 0; i < p->report.rank_count; i++) {
+        const struct report_rank *k = &p->report.ranks[i];
+        if (k->error == NULL && k->file != NULL && strcmp(k->file, file) == 0)
+            tool_warning("page", "the page has only a part of %s: %s", file, why);
+    }
+}
+
 static int collect_report(struct page_run *p, const struct page_command *c, struct rt_error *e)
 {
     int rc = report_collect(&p->report, p->run, &c->ranks, &c->windows, e);
@@ -90,26 +102,19 @@ static int collect_report(struct page_run *p, const struct page_command *c, stru
     report_collect_waits(&p->report, p->run, &c->ranks, 1);
     warn_of_waits(&p->report);
     rc = efficiency_of(&p->efficiency, &p->report);
-    if (rc == 0 && hot_collect_run(&p->hot, p->run, &c->ranks, &c->windows, NULL) == -ENOMEM)
-        rc = -ENOMEM; /* other errors are of files, which the report names too */
+    const struct skipped_files skipped = {.skip = skip, .context = p};
+    if (rc == 0 && hot_collect_run(&p->hot, p->run, &c->ranks, &c->windows, &skipped) == -ENOMEM)
+        rc = -ENOMEM; /* skip() has said the others */
     if (rc != 0)
         rt_error_set(e, "no memory");
     return rc;
-}
-
-/* The report names files that cannot be read. */
-static void skip(void *context, const char *file, const char *why)
-{
-    (void)context;
-    (void)file;
-    (void)why;
 }
 
 /* Collects the time lines of what can be read. Without them the page still has the report. */
 static void collect_timeline(struct page_run *p, const struct page_command *c, const char *folder)
 {
     const struct replay_options replay = {
-        .policy = EMU_SALVAGE, .ranks = c->ranks, .skipped = {.skip = skip}};
+        .policy = EMU_SALVAGE, .ranks = c->ranks, .skipped = {.skip = skip, .context = p}};
     const struct timeline_options options = {.title = identity_base_name(p->report.dir),
                                              .windows = c->windows,
                                              .to = INT64_MAX,
@@ -155,6 +160,12 @@ static void write_timeline_facts(struct json *j, const struct page_run *p)
     json_object_end(j);
 }
 
+/* Returns the addresses whose lacks are those of the page: samples look at all images. */
+static const struct addresses *looked_up(const struct page_run *p)
+{
+    return p->hot.sample_count > 0 ? &p->hot.at : &p->report.addresses;
+}
+
 /* Writes why names of functions are missing, as lines; null: nothing prevents them. Call it once
  * they have been looked up. */
 static void write_lacks(struct json *j, const struct addresses *a)
@@ -188,7 +199,7 @@ static int write_report(struct page_run *p, FILE *out)
     int rc = hot_json_tree(&j, &p->hot);
     json_object_end(&j);
     write_timeline_facts(&j, p);
-    write_lacks(&j, &p->report.addresses);
+    write_lacks(&j, looked_up(p));
     json_object_end(&j);
     return rc;
 }
@@ -227,7 +238,7 @@ static int make_page(struct page_run *p, const struct page_command *c)
             rc = write_page(p, file, &e);
         rc = output_close_file(&output, file, rc, &bytes, &e);
     }
-    addresses_print_lacks(stderr, &p->report.addresses);
+    addresses_print_lacks(stderr, looked_up(p));
     if (rc == 0)
         (void)printf("%s: %" PRId64 " bytes\n", path, bytes);
     else

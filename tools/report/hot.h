@@ -5,6 +5,7 @@
 
 #include "tools/addresses.h"
 #include "tools/json.h"
+#include "tools/streams/streams.h"
 
 /* Data about the item of hot.at with the same index. */
 struct hot_place {
@@ -53,12 +54,12 @@ struct hot {
 RT_MUST_CHECK int hot_collect(struct hot *h, struct rt_rank *rank,
                               const struct window_span *windows, struct rt_error *e);
 
-/* Adds the samples of these ranks of a run, and finds their functions and lines. Prints errors as
- * those of `command` (NULL: does not print them). Returns 0 or the last error of a file; -ENOMEM:
- * only hot_free() may follow. */
+/* Adds the samples of these ranks of a run, and finds their functions and lines. Passes files that
+ * cannot be read to `skipped`. Returns 0 or the last error of a file; -ENOMEM: only hot_free() may
+ * follow. */
 RT_MUST_CHECK int hot_collect_run(struct hot *h, const struct rt_run *run,
                                   const struct rank_list *ranks, const struct window_span *windows,
-                                  const char *command);
+                                  const struct skipped_files *skipped);
 
 /* Finds the function and line of each place, in the images as they are now on this machine. Returns
  * 0 or -ENOMEM. */

@@ -188,7 +188,7 @@ int hot_collect(struct hot *h, struct rt_rank *rank, const struct window_span *w
 
 static int collect_file(struct hot *h, const struct rt_run *run, size_t i,
                         const struct rank_list *ranks, const struct window_span *windows,
-                        const char *command)
+                        const struct skipped_files *skipped)
 {
     struct rt_rank *rank = NULL;
     struct rt_error e = {{0}};
@@ -196,26 +196,22 @@ static int collect_file(struct hot *h, const struct rt_run *run, size_t i,
     if (rc == 0 && rank_list_has(ranks, rt_rank_info(rank)->rank))
         rc = hot_collect(h, rank, windows, &e);
     rt_rank_close(rank);
-    if (rc != 0 && command != NULL)
-        tool_error(command, "%s: %s", rt_run_file(run, i), e.text);
+    if (rc != 0)
+        skipped->skip(skipped->context, rt_run_file(run, i), e.text);
     return rc;
 }
 
 int hot_collect_run(struct hot *h, const struct rt_run *run, const struct rank_list *ranks,
-                    const struct window_span *windows, const char *command)
+                    const struct window_span *windows, const struct skipped_files *skipped)
 {
     struct progress p;
     int rc = 0;
     progress_begin(&p, "reading samples");
     for (size_t i = 0; i < rt_run_count(run); i++) {
-        int one = collect_file(h, run, i, ranks, windows, command);
+        int one = collect_file(h, run, i, ranks, windows, skipped);
         rc = one != 0 ? one : rc;
         progress_update(&p, i + 1, rt_run_count(run));
     }
     progress_end(&p);
-    if (hot_resolve(h) == 0)
-        return rc;
-    if (command != NULL)
-        tool_error(command, "out of memory");
-    return -ENOMEM;
+    return h->sample_count == 0 || hot_resolve(h) == 0 ? rc : -ENOMEM;
 }

@@ -19,14 +19,23 @@ static int print_hot(const struct report_options *o, const char *path, const str
     return 0;
 }
 
+static void skip(void *context, const char *file, const char *why)
+{
+    (void)context;
+    tool_error("report", "%s: %s", file, why);
+}
+
 int report_hot(const struct report_options *o, const char *path)
 {
+    static const struct skipped_files skipped = {.skip = skip};
     struct hot h = {0};
     struct rt_run *run = tool_open_run("report", path, o->wait);
     if (run == NULL)
         return TOOL_FAILURE;
-    int rc = hot_collect_run(&h, run, &o->ranks, &o->windows, "report");
-    if (rc != -ENOMEM)
+    int rc = hot_collect_run(&h, run, &o->ranks, &o->windows, &skipped);
+    if (rc == -ENOMEM)
+        tool_error("report", "out of memory");
+    else
         rc = print_hot(o, path, &h) == 0 ? rc : -ENOMEM;
     hot_free(&h);
     rt_run_close(run);
