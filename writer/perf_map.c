@@ -38,16 +38,16 @@ static time_t began(uint64_t start_time)
 }
 
 /* Returns a descriptor, or -1. Another process may have left a file of this name before. */
-static int open_map(const struct perf_map_owner *owner, off_t *bytes)
+static int open_map(uint32_t pid, uint64_t start_time, off_t *bytes)
 {
     char path[64];
     struct stat s;
-    (void)snprintf(path, sizeof path, "/tmp/perf-%u.map", owner->pid);
+    (void)snprintf(path, sizeof path, "/tmp/perf-%u.map", pid);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return -1;
     if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
-        s.st_mtime + SLACK >= began(owner->start_time)) {
+        s.st_mtime + SLACK >= began(start_time)) {
         *bytes = s.st_size;
         return fd;
     }
@@ -72,11 +72,11 @@ static int copy(int from, const char *path, off_t bytes)
     return rc;
 }
 
-void perf_map_keep(const char *dir, const struct perf_map_owner *owner)
+void perf_map_keep(const char *dir, const char *host, uint32_t pid, uint64_t start_time)
 {
     char path[PATH_MAX];
     off_t bytes = 0;
-    int from = open_map(owner, &bytes);
+    int from = open_map(pid, start_time, &bytes);
     if (from < 0)
         return;
     if (bytes > MOST_BYTES) {
@@ -84,9 +84,8 @@ void perf_map_keep(const char *dir, const struct perf_map_owner *owner)
                               "compiled after those have no names");
         bytes = MOST_BYTES;
     }
-    int rc = perf_map_path(path, sizeof path, dir, owner->host, owner->pid)
-                 ? copy(from, path, bytes)
-                 : -ENAMETOOLONG;
+    int rc =
+        perf_map_path(path, sizeof path, dir, host, pid) ? copy(from, path, bytes) : -ENAMETOOLONG;
     if (rc != 0)
         log_detail(LOG_WARNING,
                    "the process's perf map was not copied: code that it compiled has no names",

@@ -8,16 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The process whose map it is. */
-struct perf_map_owner {
-    const char *host;
-    uint32_t pid;
-    uint64_t start_time; /* clock ticks since boot */
-};
-
 /* Writes the path of the copy in the run's folder `dir`. Returns false if it does not fit. */
 bool perf_map_path(char *out, size_t room, const char *dir, const char *host, uint32_t pid);
-/* Copies the map of a process of this host, if it has one. Logs why that fails. */
-void perf_map_keep(const char *dir, const struct perf_map_owner *owner);
+/* Copies the map of a process of this host, if it has one. start_time: in clock ticks since boot.
+ * Logs why that fails. */
+void perf_map_keep(const char *dir, const char *host, uint32_t pid, uint64_t start_time);
 
 #endif

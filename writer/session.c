@@ -381,8 +381,7 @@ static int end_session(struct writer_session *s, enum ending ending)
     s->drain.values = NULL;
     remove_snapshot(s);
     if (kept) {
-        const struct stream_header *h = header(s);
-        perf_map_keep(s->dir, &(struct perf_map_owner){s->facts.host, h->pid, h->pid_start_time});
+        perf_map_keep(s->dir, s->facts.host, header(s)->pid, header(s)->pid_start_time);
         rc = claim_finish(&s->claim, CLAIM_CLOSED, s->file.written, &last);
     } else {
         remove_file(s);
