@@ -9,6 +9,7 @@
 #include "tools/json.h"
 #include "tools/report/call_sites.h"
 #include "tools/report/call_tree.h"
+#include "tools/report/pieces.h"
 #include "tools/report/report_profile.h"
 #include "tools/tools.h"
 #include "writer/writer.h"
@@ -130,7 +131,8 @@ struct report_text_item {
 
 struct report {
     char *dir;
-    const struct rank_list *rank_list; /* the ranks of this report, while it is collected */
+    const struct rank_list *rank_list;      /* the ranks of this report, while it is collected */
+    const struct report_observer *observer; /* NULL: none */
     /* all events, calls and times in this report are of these windows */
     struct window_span windows;
     struct report_rank *ranks;
@@ -194,7 +196,16 @@ void report_print_estimate(FILE *out, const struct report_estimate *e);
 RT_MUST_CHECK int report_collect(struct report *r, const struct rt_run *run,
                                  const struct rank_list *ranks, const struct window_span *windows,
                                  struct rt_error *e);
+/* The same; `observer` (NULL: none) gets all pieces, those of waits by report_collect_waits(). */
+RT_MUST_CHECK int report_collect_observed(struct report *r, const struct rt_run *run,
+                                          const struct rank_list *ranks,
+                                          const struct window_span *windows,
+                                          const struct report_observer *observer,
+                                          struct rt_error *e);
 void report_free(struct report *r);
+/* Gives a piece of that rank to the observer. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int report_observe(const struct report *r, int32_t rank,
+                                 const struct report_piece *piece);
 
 /* Reads one rank file: report_rank.c. Returns 0, or -errno with the text (-ENOMEM, -EBADMSG
  * ...). */

@@ -201,11 +201,24 @@ static int require_windows(const struct report *r, struct rt_error *e)
     return -ENOENT;
 }
 
+int report_observe(const struct report *r, int32_t rank, const struct report_piece *piece)
+{
+    bool wanted = r->observer != NULL && rank_list_has(r->rank_list, rank);
+    return wanted ? r->observer->take(r->observer->context, piece) : 0;
+}
+
 int report_collect(struct report *r, const struct rt_run *run, const struct rank_list *ranks,
                    const struct window_span *windows, struct rt_error *e)
 {
+    return report_collect_observed(r, run, ranks, windows, NULL, e);
+}
+
+int report_collect_observed(struct report *r, const struct rt_run *run,
+                            const struct rank_list *ranks, const struct window_span *windows,
+                            const struct report_observer *observer, struct rt_error *e)
+{
     struct progress p;
-    *r = (struct report){.size = -1, .windows = *windows, .rank_list = ranks};
+    *r = (struct report){.size = -1, .windows = *windows, .rank_list = ranks, .observer = observer};
     size_t count = rt_run_count(run);
     r->dir = strdup(rt_run_dir(run));
     r->ranks = calloc(count + 1, sizeof *r->ranks);

@@ -67,15 +67,15 @@ static void forget(struct function_stack *s, size_t depth)
         s->active[s->open[--s->depth].item]--;
 }
 
-static void take_leave(struct report_rank *k, struct function_stack *s, const struct rt_rank *rank,
-                       const struct rt_event *ev, uint32_t item)
+static int take_leave(const struct report *r, struct report_rank *k, struct function_stack *s,
+                      const struct rt_rank *rank, const struct rt_event *ev, uint32_t item)
 {
     size_t depth = s->depth;
     while (depth > 0 && s->open[depth - 1].item != item)
         depth--;
     if (depth == 0) {
         k->program_unmatched += !s->gap;
-        return;
+        return 0;
     }
     k->program_unmatched += s->depth - depth;
     forget(s, depth);
@@ -83,13 +83,18 @@ static void take_leave(struct report_rank *k, struct function_stack *s, const st
     uint64_t ticks = ev->clock > o->clock ? ev->clock - o->clock : 0;
     uint64_t self = ticks > o->within ? ticks - o->within : 0;
     struct report_function *f = &k->program_functions[item];
-    f->self_ns += rt_rank_span_ns(rank, self);
+    const struct report_piece piece = {.kind = PIECE_FUNCTION,
+                                       .window = ev->window,
+                                       .item = item,
+                                       .ns = rt_rank_span_ns(rank, self)};
+    f->self_ns += piece.ns;
     if (s->active[item] == 1) /* only the outermost call of a recursion: it contains the others */
         f->total_ns += rt_rank_span_ns(rank, ticks);
     f->cut += (ev->flags & EVENT_FLAG_CUT) != 0;
     forget(s, depth - 1);
     if (s->depth > 0)
         s->open[s->depth - 1].within += ticks;
+    return report_observe(r, k->info.rank, &piece);
 }
 
 int report_functions_take(struct report *r, struct report_rank *k, struct function_pass *p,
@@ -113,7 +118,7 @@ int report_functions_take(struct report *r, struct report_rank *k, struct functi
     if (rc == 0 && enter)
         rc = take_enter(k, s, ev, item);
     else if (rc == 0)
-        take_leave(k, s, rank, ev, item);
+        rc = take_leave(r, k, s, rank, ev, item);
     return rc;
 }
 

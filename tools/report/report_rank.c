@@ -286,7 +286,8 @@ static int place_of(struct rank_pass *p, uint32_t path, struct path_place *out)
 }
 
 /* Adds an outermost call to its call site and its call path. */
-static int take_site(struct rank_pass *p, const struct call_stack *s, uint32_t path, double ns)
+static int take_site(struct rank_pass *p, const struct call_stack *s, uint32_t path, int32_t window,
+                     double ns)
 {
     struct path_place place;
     struct report *r = p->report;
@@ -298,7 +299,15 @@ static int take_site(struct rank_pass *p, const struct call_stack *s, uint32_t p
     if (rc == 0)
         rc = call_sites_add_calls(&r->call_sites, p->out->info.rank, function, place.item, 1, ns,
                                   bytes);
-    return rc == 0 ? call_tree_add_calls(&r->call_tree, place.node, function, 1, ns, bytes) : rc;
+    if (rc == 0)
+        rc = call_tree_add_calls(&r->call_tree, place.node, function, 1, ns, bytes);
+    const struct report_piece piece = {.kind = PIECE_MPI,
+                                       .window = window,
+                                       .function = function,
+                                       .path = place.node,
+                                       .ns = ns,
+                                       .amount = bytes};
+    return rc == 0 ? report_observe(r, p->out->info.rank, &piece) : rc;
 }
 
 static int take_leave(struct rank_pass *p, struct call_stack *s, const struct rt_event *ev,
@@ -331,7 +340,7 @@ static int take_leave(struct rank_pass *p, struct call_stack *s, const struct rt
         thread->mpi_ns += ns;
     if (s->window != NULL)
         s->window->mpi_ns += ns;
-    return take_site(p, s, path, ns);
+    return take_site(p, s, path, ev->window, ns);
 }
 
 static void name_function(struct rank_pass *p, uint32_t f, uint32_t code)
@@ -350,6 +359,32 @@ static struct report_window *opened_here(struct rank_pass *p, uint64_t row)
     return here ? &k->windows[p->next_window] : NULL;
 }
 
+static int take_counter(struct rank_pass *p, const struct call_stack *s, const struct rt_event *ev)
+{
+    if (ev->code == EV_MPI_COUNTER) {
+        if (s->depth > 0) /* else its enter was dropped */
+            report_counters_take(p->out, p->rank, ev, s->window,
+                                 &p->out->functions[s->calls[0].function]);
+        return 0;
+    }
+    report_counters_take(p->out, p->rank, ev, s->window, NULL);
+    const struct report_piece piece = {
+        .kind = PIECE_COUNTER,
+        .window = ev->window,
+        .name = rt_rank_string(p->rank, (uint32_t)EVENT_GET(ev, EV_COUNTER, event)),
+        .amount = ev->b};
+    return report_observe(p->report, p->out->info.rank, &piece);
+}
+
+/* The report itself has no samples (hot.h). */
+static int take_sample(struct rank_pass *p, const struct rt_event *ev)
+{
+    struct report_piece piece = {
+        .kind = PIECE_SAMPLE, .window = ev->window, .amount = EVENT_GET(ev, EV_SAMPLE, periods)};
+    int rc = addresses_find(&p->report->addresses, ev->a, ev->clock, &piece.item);
+    return rc == 0 ? report_observe(p->report, p->out->info.rank, &piece) : rc;
+}
+
 static int take_event(struct rank_pass *p, const struct rt_event *ev, uint64_t row)
 {
     if (!window_span_has(&p->report->windows, ev->window))
@@ -363,6 +398,8 @@ static int take_event(struct rank_pass *p, const struct rt_event *ev, uint64_t r
         return -ENOMEM;
     if (ev->code == EV_MEMORY)
         report_memory_take(p->out, ev);
+    if (ev->code == EV_SAMPLE && p->report->observer != NULL)
+        return take_sample(p, ev);
     bool counted = ev->code == EV_MPI_COUNTER || ev->code == EV_COUNTER;
     bool gap = ev->code == EV_DROPPED || ev->code == EV_WINDOW_OPEN || ev->code == EV_WINDOW_CLOSE;
     bool enter = EVENT_IS_MPI_ENTER(ev->code);
@@ -372,14 +409,8 @@ static int take_event(struct rank_pass *p, const struct rt_event *ev, uint64_t r
     struct call_stack *s = stack_of(p, ev->thread);
     if (s == NULL)
         return -ENOMEM;
-    if (counted) {
-        if (ev->code == EV_COUNTER)
-            report_counters_take(p->out, p->rank, ev, s->window, NULL);
-        else if (s->depth > 0) /* else its enter was dropped */
-            report_counters_take(p->out, p->rank, ev, s->window,
-                                 &p->out->functions[s->calls[0].function]);
-        return 0;
-    }
+    if (counted)
+        return take_counter(p, s, ev);
     uint32_t f = EVENT_MPI_FUNCTION(ev->code);
     if (told) {
         s->told_path = (uint32_t)EVENT_GET(ev, EV_MPI_CALL_PATH, path);

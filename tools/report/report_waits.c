@@ -68,8 +68,17 @@ static void add_wait(void *context, const struct wait_state *x)
     s->total_ns += ns;
     longest_wait_take(&s->longest, x);
     struct named_path site = place_of(w, &x->site), cause = place_of(w, &x->cause);
+    const struct report_piece piece = {.kind = PIECE_WAIT,
+                                       .window = x->window,
+                                       .wait_kind = x->kind,
+                                       .function = x->site.function,
+                                       .path = site.node,
+                                       .late = x->cause.function,
+                                       .late_path = cause.node,
+                                       .ns = ns};
     call_sites_add_wait(&w->report->call_sites, x->site.function, site.item, ns);
     call_tree_add_wait(&w->report->call_tree, site.node, x);
+    w->no_memory |= report_observe(w->report, x->rank, &piece) != 0;
     w->no_memory |= late_calls_add(&w->late, x, cause.node) != 0;
     if (x->rank >= 0 && (uint32_t)x->rank < w->rank_count)
         w->ranks[x->rank].waited_ns += ns;
