@@ -51,6 +51,24 @@ void text_write_plain(FILE *out, const char *text)
     }
 }
 
+void text_write_markup(FILE *out, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
+        size_t n = text_drawable(p);
+        if (*p == '<')
+            (void)fputs("&lt;", out);
+        else if (*p == '>') /* XML forbids ]]> in text */
+            (void)fputs("&gt;", out);
+        else if (*p == '&')
+            (void)fputs("&amp;", out);
+        else if (n == 0)
+            (void)fputc('?', out);
+        else
+            (void)fwrite(p, 1, n, out);
+        p += n > 0 ? n : 1;
+    }
+}
+
 /* Returns how many ASCII characters from p on need no escape: fast path, since most texts consist
  * of them. */
 static size_t plain_length(const unsigned char *p)

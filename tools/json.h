@@ -42,6 +42,10 @@ size_t text_drawable(const unsigned char *p);
  * or \xNN, so that the text stays on one line. */
 void text_write_plain(FILE *out, const char *text);
 
+/* Writes text between the tags of XML or HTML. Bytes that are not UTF-8, and characters that XML
+ * forbids, become '?'. */
+void text_write_markup(FILE *out, const char *text);
+
 /* Bytes that are not UTF-8 become U+FFFD; text NULL writes null. */
 void json_text(struct json *j, const char *key, const char *text);
 void json_int(struct json *j, const char *key, int64_t value);

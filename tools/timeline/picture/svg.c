@@ -5,25 +5,6 @@
 
 #include <stdio.h>
 
-/* Writes a text; bytes that are not UTF-8, and characters that XML forbids, become '?'. */
-static void put_text(FILE *out, const char *text)
-{
-    for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
-        size_t n = text_drawable(p);
-        if (*p == '<')
-            (void)fputs("&lt;", out);
-        else if (*p == '>') /* XML forbids ]]> in text */
-            (void)fputs("&gt;", out);
-        else if (*p == '&')
-            (void)fputs("&amp;", out);
-        else if (n == 0)
-            (void)fputc('?', out);
-        else
-            (void)fwrite(p, 1, n, out);
-        p += n > 0 ? n : 1;
-    }
-}
-
 static void boxes(void *context, const char *colour, const struct drawn_box *b, size_t count)
 {
     FILE *out = context;
@@ -40,7 +21,7 @@ static void text(void *context, double x, double y, double size, bool right, con
     FILE *out = context;
     (void)fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\" fill=\"%s\"%s>", x, y, size,
                   colour, right ? " text-anchor=\"end\"" : "");
-    put_text(out, what);
+    text_write_markup(out, what);
     (void)fputs("</text>\n", out);
 }
 
@@ -57,7 +38,7 @@ int timeline_write_svg(struct timeline *t, FILE *out, struct rt_error *e)
                       "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Arial, "
                       "sans-serif\">\n<title>",
                       width, height, width, height);
-        put_text(out, t->options.title);
+        text_write_markup(out, t->options.title);
         (void)fputs("</title>\n", out);
         rc = picture_draw(p, &s, e);
         (void)fputs("</svg>\n", out);
