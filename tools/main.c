@@ -14,6 +14,7 @@
 const struct command *const command_table[] = {
     &command_run,
     &command_report,
+    &command_diff,
     &command_dump,
     &command_check,
     &command_ctl,

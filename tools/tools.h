@@ -174,9 +174,9 @@ bool help_print_values(FILE *out, const struct command *c, const char *option);
 const char *tool_version(void);
 
 /* --- subcommands: cmd_*.c --------------------------------------------------------------------- */
-extern const struct command command_run, command_report, command_dump, command_check, command_ctl,
-    command_doctor, command_recover, command_split, command_export, command_plan, command_emulate,
-    command_prv, command_timeline, command_page, command_values, command_skel, command_version,
-    command_help;
+extern const struct command command_run, command_report, command_diff, command_dump, command_check,
+    command_ctl, command_doctor, command_recover, command_split, command_export, command_plan,
+    command_emulate, command_prv, command_timeline, command_page, command_values, command_skel,
+    command_version, command_help;
 
 #endif

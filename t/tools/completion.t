@@ -39,11 +39,11 @@ options_of() {
     [ "$1" != run ] || sed -n 's/^X([a-z_0-9]*, "\([^"]*\)".*/\1/p' "$source_of/base/options.def"
 }
 
-is "$(offered regtrace '' | sort | tr '\n' ' ')" 'check ctl doctor dump emulate export help page plan prv recover report run skel split timeline values version ' 'the subcommands'
+is "$(offered regtrace '' | sort | tr '\n' ' ')" 'check ctl diff doctor dump emulate export help page plan prv recover report run skel split timeline values version ' 'the subcommands'
 is "$(offered regtrace 'do')" doctor 'one of them by its beginning'
 is "$(offered regtrace x)" '' 'nothing for what begins none'
 total=0
-for command in check ctl doctor dump emulate export page plan prv recover report run skel split timeline values; do
+for command in check ctl diff doctor dump emulate export page plan prv recover report run skel split timeline values; do
     mapfile -t options < <(options_of "$command" | sort -u)
     one=$(offered regtrace "$command" -) two=$(offered regtrace "$command" --) missing='' foreign=''
     for o in "${options[@]}"; do
