@@ -157,11 +157,6 @@ static int by_time(const void *a, const void *b, void *tree)
     return x < y ? -1 : x > y;
 }
 
-bool call_tree_is_start(struct report *r, uint32_t node)
-{
-    return is_start(r, &r->call_tree.nodes[node]);
-}
-
 struct printing {
     FILE *out;
     struct report *r;

@@ -55,8 +55,6 @@ struct call_place call_tree_place(struct report *r, uint32_t node);
 bool call_tree_is_start(struct report *r, uint32_t node);
 /* Prints the tree of the `top` paths with most time (0: all). Call it once, as it sums up. */
 void call_tree_print(FILE *out, struct report *r, size_t top);
-/* Is this a function of libc that calls main, or a thread's first function? */
-bool call_tree_is_start(struct report *r, uint32_t node);
 /* Prints the path of a node, from main on: "main, a.c:9 > work, a.c:5". */
 void call_tree_print_path(FILE *out, struct report *r, uint32_t node);
 /* Prints that part of the path which is below the node `above`, one of its places (KEY_NONE: all of
