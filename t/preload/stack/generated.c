@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Generates code as just-in-time compilers do, with and without frame pointers, and writes a perf
  * map of it: to /tmp/perf-PID.map, which it prints. With the argument "none" it writes none, with
- * "old" one that was written long ago, with "link" one that is a symbolic link. It calls main > outer > first > inner > second, of which outer and inner are generated. `second`
+ * "old" one that was written long ago, with "link" one that is a symbolic link.
+ *
+ * It calls main > outer > first > inner > second, of which outer and inner are generated. `second`
  * begins a region, and works in generated code until it has taken some processor time. With MPI it
  * calls MPI_Barrier. */
 #ifdef WITH_MPI
