@@ -12,26 +12,10 @@
 #endif
 
 const struct command *const command_table[] = {
-    &command_run,
-    &command_report,
-    &command_diff,
-    &command_dump,
-    &command_check,
-    &command_ctl,
-    &command_doctor,
-    &command_recover,
-    &command_split,
-    &command_export,
-    &command_plan,
-    &command_emulate,
-    &command_prv,
-    &command_timeline,
-    &command_page,
-    &command_values,
-    &command_skel,
-    &command_version,
-    &command_help,
-    NULL,
+    &command_run,    &command_report,  &command_diff,    &command_dump,     &command_check,
+    &command_ctl,    &command_doctor,  &command_recover, &command_split,    &command_export,
+    &command_plan,   &command_emulate, &command_prv,     &command_timeline, &command_page,
+    &command_values, &command_skel,    &command_version, &command_help,     NULL,
 };
 
 const char *tool_version(void)

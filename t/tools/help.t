@@ -51,7 +51,7 @@ is "$missing" '' 'every variable is in regtrace(1)'
 # Each subcommand: both forms of help agree, the build made the same manual page, and the formatter
 # does not complain.
 commands=$("$REGTRACE" help --words)
-is "$(wc -w <<<"$commands")" 18 'eighteen subcommands'
+is "$(wc -w <<<"$commands")" 19 'nineteen subcommands'
 for c in $commands; do
     run 20 "$REGTRACE" "$c" --help
     is "$status" 0 "$c --help exits with 0"

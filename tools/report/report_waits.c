@@ -470,19 +470,11 @@ void report_waits_json(struct json *j, struct report *r, size_t most_rows)
     const struct report_waits *w = r->waits;
     json_text(j, "waits_why_not", w != NULL ? w->why_not : NULL);
     if (w == NULL || w->why_not != NULL) {
-        static const char *const names[] = {"waits",
-                                            "waits_by_rank",
-                                            "messages",
-                                            "message_sites",
-                                            "late_calls",
-                                            "delays",
-                                            "delays_unknown_ns",
-                                            "critical_path",
-                                            "unmatched_sends",
-                                            "unmatched_receives",
-                                            "unmatched_collectives"};
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            json_null(j, names[i]);
+        static const char members[] = "waits\0waits_by_rank\0messages\0message_sites\0late_calls\0"
+                                      "delays\0delays_unknown_ns\0critical_path\0unmatched_sends\0"
+                                      "unmatched_receives\0unmatched_collectives\0";
+        for (const char *name = members; *name != '\0'; name += strlen(name) + 1)
+            json_null(j, name);
         return;
     }
     json_sums(j, r);

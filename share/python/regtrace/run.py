@@ -208,26 +208,16 @@ class Run:
     def mpi_profile(self, rank=None, places=False):
         """Returns a row per thread, MPI function, communicator and call path of a profile.
 
-        Of runs with REGTRACE_MODE=profile; others have no rows. calls, total_ns, min_ns, max_ns and
-        bytes are of the calls so far. nested: calls within other MPI calls, whose time is in theirs.
-        function: NA for calls that had no room in the profile. places: as in mpi_calls().
+        nested: calls within other calls. function: NA if there was no room. places: as in mpi_calls().
         """
-        names, parts, known = self.event_names(), [], Places()
-        for f in self._chosen(rank):
-            rows = profile.calls(f, names)
-            if places and len(rows):
-                rows = rows.assign(**of_paths(program.paths(f, known), rows["path"]))
-            parts.append(self._labelled(f, rows))
+        names, known = self.event_names(), Places()
+        frame = self._each(rank, lambda f: profile.calls(f, names, known if places else None))
         known.warn(2)
-        return _joined(parts)
+        return frame
 
     def mpi_profile_times(self, rank=None):
-        """Returns how many calls of each row of mpi_profile() took how long.
-
-        A row per power of two ticks: `calls` took less than below_ns, and half of that or more.
-        """
-        names = self.event_names()
-        return self._each(rank, lambda f: profile.times(f, names))
+        """Returns how many calls took less than below_ns, and half of that or more, of each row."""
+        return self._each(rank, lambda f: profile.times(f, self.event_names()))
 
     def mpi_open(self, rank=None, window=None, thread=None, function=None):
         """Returns a row per enter or leave of an MPI function without a partner.

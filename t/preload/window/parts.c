@@ -4,6 +4,7 @@
 #include "preload/affinity.h"
 #include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
+#include "preload/count/profile.h"
 #include "preload/count/sampling.h"
 #include "preload/images/image_records.h"
 #include "preload/memory/memory.h"
@@ -47,6 +48,7 @@ HOOK(memory_closes)
 HOOK(memory_thread_ends)
 HOOK(probes_window_prepare)
 HOOK(probes_window_closed)
+HOOK(profile_thread_ends)
 HOOK(sampling_ready)
 HOOK(sampling_opened)
 HOOK(sampling_closes)
@@ -67,6 +69,7 @@ FORKED(probes_images_gone)
 FORKED(probes_images_loaded)
 FORKED(values_images_changed)
 FORKED(marks_forked)
+FORKED(profile_forget)
 FORKED(memory_forked)
 FORKED(probes_forked)
 FORKED(values_forked)
@@ -89,6 +92,7 @@ static const char *refusing; /* the hook that refuses */
 PREPARED(counting_prepare)
 PREPARED(counters_prepare)
 PREPARED(probes_prepare)
+PREPARED(profile_prepare)
 PREPARED(sampling_prepare)
 PREPARED(values_prepare)
 PREPARED(values_start)
@@ -130,6 +134,7 @@ WANTED(values_wants_signal, SIGBUS)
     }
 ROOM(counting_room, counting_thread_made, 16)
 ROOM(probe_room_bytes, probe_room_begin, 64)
+ROOM(profile_room, profile_thread_made, 32)
 ROOM(timers_room, timers_thread_made, 8)
 
 static void check(const char *want, const char *name)
@@ -167,11 +172,13 @@ static void test_process(void)
 {
     struct rt_error e;
     int rc = parts_prepare(&e);
-    check(" counting_prepare sampling_prepare values_prepare counters_prepare probes_prepare",
+    check(" counting_prepare profile_prepare sampling_prepare values_prepare counters_prepare "
+          "probes_prepare",
           "the counter of instructions is chosen first");
     refusing = "values_prepare";
     (void)is_int(parts_prepare(&e), rc - 1, "a part refuses");
-    check(" counting_prepare sampling_prepare values_prepare", "and those after it are not asked");
+    check(" counting_prepare profile_prepare sampling_prepare values_prepare",
+          "and those after it are not asked");
     rc = parts_start(&e);
     check(X86_64_OR(" values_start", ""), "a helper starts after all parts are prepared");
     (void)is_int(rc, 0, "which none refuses");
@@ -189,12 +196,14 @@ static void test_process(void)
     ok(!claimed, "and nobody claims it");
     parts_images_loaded();
     parts_images_gone();
-    check(X86_64_OR(" values_images_changed", "") " probes_images_loaded probes_images_gone",
+    check(X86_64_OR(" values_images_changed",
+                    "") " probes_images_loaded probes_images_gone profile_forget",
           "code of new images is known before it is patched");
-    (void)is_int((int)parts_thread_room(), 88, "rooms of a thread are added");
+    (void)is_int((int)parts_thread_room(), 120, "rooms of a thread are added");
     parts_thread_made(&pt, (char *)&pt + 8);
-    check(" counting_thread_made:8 timers_thread_made:24 probe_room_begin:32",
-          "and lie one after another");
+    check(
+        " counting_thread_made:8 timers_thread_made:24 profile_thread_made:32 probe_room_begin:64",
+        "and lie one after another");
 }
 
 static void test_windows(void)
@@ -220,17 +229,19 @@ int main(void)
     parts_thread_ends(&t, &pt);
     check(MEMORY(" memory_thread_ends") " counters_thread_ends" MEMORY(
               " values_thread_ends") " "
-                                     "sampling_thread_ends timers_thread_ends totals_end "
+                                     "sampling_thread_ends profile_thread_ends timers_thread_ends "
+                                     "totals_end "
                                      "counting_thread_ends",
           "a thread's total is read before its counter is closed");
     parts_forked(&t, &pt);
-    check(" marks_forked images_forked" MEMORY(
+    check(" profile_forget marks_forked images_forked" MEMORY(
               " values_forked memory_forked") " probes_forked counting_forked timers_forget "
                                               "affinity_forked "
                                               "sampling_forked counters_thread_ends",
           "in the child of fork the process comes before the thread");
     parts_forked(&t, NULL);
-    check(" marks_forked images_forked" MEMORY(" values_forked memory_forked") " probes_forked",
+    check(" profile_forget marks_forked images_forked" MEMORY(
+              " values_forked memory_forked") " probes_forked",
           "a thread without a state is left out");
     parts_hold(&pt, true);
     parts_hold(&pt, false);
