@@ -7,7 +7,7 @@
 #include "tools/output.h"
 #include "tools/page/page.h"
 #include "tools/report/efficiency.h"
-#include "tools/report/hot.h"
+#include "tools/report/hot/hot.h"
 #include "tools/report/report.h"
 #include "tools/timeline/timeline.h"
 

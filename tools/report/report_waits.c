@@ -2,8 +2,8 @@
  * Who waits for whom, and who sends how much to whom: reads the events of all ranks in the order of
  * time. */
 #include "tools/messages/wait_states.h"
-#include "tools/report/late_calls.h"
-#include "tools/report/pair_sites.h"
+#include "tools/report/calls/late_calls.h"
+#include "tools/report/calls/pair_sites.h"
 #include "tools/report/report.h"
 #include "tools/report/causes/report_causes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Adds up MPI calls by function and call site, and prints them. */
-#include "tools/report/call_sites.h"
+#include "tools/report/calls/call_sites.h"
 
 #include "base/search.h"
 #include "base/toolkit/array.h"

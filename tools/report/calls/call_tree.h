@@ -6,7 +6,7 @@
 #include "base/toolkit/key_table.h"
 #include "tools/addresses.h"
 #include "tools/json.h"
-#include "tools/report/longest_wait.h"
+#include "tools/report/calls/longest_wait.h"
 
 /* A place in code that is called from the path `parent`, or an MPI function that is. Sums are of
  * outermost MPI calls; those of a place are zero until call_tree_sum(). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Adds up waits by the call that came late, and writes them as JSON. */
-#include "tools/report/late_calls.h"
+#include "tools/report/calls/late_calls.h"
 
 #include "base/toolkit/array.h"
 #include "tools/report/report.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Merges the call paths of all ranks, and prints them as a tree or as folded stacks. */
-#include "tools/report/call_tree.h"
+#include "tools/report/calls/call_tree.h"
 
 #include "base/options.h"
 #include "base/search.h"

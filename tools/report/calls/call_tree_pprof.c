@@ -2,7 +2,7 @@
  * Writes the call tree as a profile for pprof: profile.proto of github.com/google/pprof, without
  * compression. Each node is a location and a function of its own. */
 #include "base/toolkit/array.h"
-#include "tools/report/call_tree.h"
+#include "tools/report/calls/call_tree.h"
 #include "tools/report/report.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Turns places into functions and lines, and prints the tables. */
-#include "tools/report/hot.h"
+#include "tools/report/hot/hot.h"
 
 #include "pmu/pmu.h"
 #include "tools/json.h"

@@ -6,7 +6,7 @@
 #include "base/toolkit/key_table.h"
 #include "tools/json.h"
 #include "tools/messages/wait_states.h"
-#include "tools/report/longest_wait.h"
+#include "tools/report/calls/longest_wait.h"
 
 struct late_call {
     int32_t rank; /* in MPI_COMM_WORLD */

@@ -3,7 +3,7 @@
  * together form a tree, whose nodes have the samples that fell there. */
 #include "base/toolkit/array.h"
 #include "base/toolkit/key_table.h"
-#include "tools/report/hot.h"
+#include "tools/report/hot/hot.h"
 
 #include <errno.h>
 #include <stdlib.h>

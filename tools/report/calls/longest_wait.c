@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps the longest of some waits. */
-#include "tools/report/longest_wait.h"
+#include "tools/report/calls/longest_wait.h"
 
 void longest_wait_take(struct longest_wait *l, const struct wait_state *x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace report --hot`: shows the samples of a run. */
 #include "tools/open_run.h"
-#include "tools/report/hot.h"
+#include "tools/report/hot/hot.h"
 #include "tools/report/options.h"
 
 #include <errno.h>

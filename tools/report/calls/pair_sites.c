@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Adds up messages by sender, receiver and call path of the send. */
-#include "tools/report/pair_sites.h"
+#include "tools/report/calls/pair_sites.h"
 
 #include "base/toolkit/array.h"
 

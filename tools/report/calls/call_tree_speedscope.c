@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Writes the call tree as a file for speedscope (https://www.speedscope.app). It has two profiles:
  * the time in MPI, and what of it was waiting for other ranks. */
-#include "tools/report/call_tree.h"
+#include "tools/report/calls/call_tree.h"
 #include "tools/report/report.h"
 
 #include <errno.h>

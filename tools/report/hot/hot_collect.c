@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads the samples of a run. */
-#include "tools/report/hot.h"
+#include "tools/report/hot/hot.h"
 
-#include "tools/report/call_sites.h"
+#include "tools/report/calls/call_sites.h"
 
 #include "base/format/event_fields.h"
 #include "base/toolkit/array.h"
