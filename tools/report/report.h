@@ -328,7 +328,7 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
 const struct ideal_window *report_ideal_windows(const struct report *r, size_t *count,
                                                 const char **why_not);
 void report_free_waits(struct report *r);
-void report_waits_print(FILE *out, struct report *r);
+void report_waits_print(FILE *out, struct report *r, size_t top);
 /* Prints what decides how long windows take. top: activities shown, 0: all; all: every window and
  * rank. */
 void report_print_critical_path(FILE *out, struct report *r, size_t top, bool all);

@@ -439,7 +439,7 @@ void report_print_text(FILE *out, struct report *r, const struct report_estimate
     report_profile_print(out, r, top);
     call_sites_print(out, r, top);
     report_uneven_print(out, r, all);
-    report_waits_print(out, r);
+    report_waits_print(out, r, top);
     report_functions_print(out, r, top);
     addresses_print_lacks(out, &r->addresses);
     report_counters_print(out, r, top);

@@ -369,7 +369,7 @@ static void print_left(FILE *out, const struct report_waits *w)
             w->collectives_left);
 }
 
-void report_waits_print(FILE *out, struct report *r)
+void report_waits_print(FILE *out, struct report *r, size_t top)
 {
     const struct report_waits *w = r->waits;
     if (w == NULL)
@@ -380,7 +380,7 @@ void report_waits_print(FILE *out, struct report *r)
     }
     print_sums(out, r);
     print_ranks(out, w);
-    report_delays_print(out, r, &w->causes, &w->names);
+    report_delays_print(out, r, &w->causes, &w->names, top);
     report_critical_path_summary(out, &w->causes);
     print_pairs(out, w);
     uint64_t left = w->collectives_left;

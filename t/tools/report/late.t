@@ -27,7 +27,7 @@ print(row["rank"], row["function"], row["longest_rank"], " > ".join(", ".join(p)
 cost, logged = row["cost_ns"], float(open(sys.argv[2]).read())
 print("cost as logged" if abs(cost - logged) <= 0.05 * logged else (cost, logged))' "$T/report" "$T/log"
     is "$out" "1 MPI_Send 0 $path"$'\n'"cost as logged" "$mpi: the late rank, its call path, the cost" || diag "$err"
-    run 60 "$REGTRACE" report "$T/run"
+    run 60 "$REGTRACE" report -top 0 "$T/run"
     like "$out" "^ +1 .* from MPI_Recv in main, late.c:$(line 'MPI_Recv(&x, 1, MPI_INT, 0, 2') to MPI_Send in $path\$" "$mpi: and for people"
     run 60 "$REGTRACE" report --tree "$T/run"
     like "$out" "give, late.c:$(line '/. the send')" "$mpi: the call tree has it"

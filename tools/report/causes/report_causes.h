@@ -31,9 +31,9 @@ void report_activity_json(struct json *j, struct report *r, const struct report_
 
 /* --- report_delays.c -------------------------------------------------------------------------- */
 
-/* Prints those that cost most; nothing if nobody waited. */
+/* Prints those that cost most (top 0: all); nothing if nobody waited. */
 void report_delays_print(FILE *out, struct report *r, const struct report_causes *c,
-                         const struct place_names *names);
+                         const struct place_names *names, size_t top);
 /* Writes the members "delays" and "delays_unknown_ns". */
 void report_delays_json(struct json *j, struct report *r, const struct report_causes *c,
                         const struct place_names *names);

@@ -36,7 +36,7 @@ static const struct delay **sorted(const struct delays *d)
 }
 
 void report_delays_print(FILE *out, struct report *r, const struct report_causes *c,
-                         const struct place_names *names)
+                         const struct place_names *names, size_t top)
 {
     const struct delays *d = &c->delays;
     const struct delay **rows = d->keys.count > 0 ? sorted(d) : NULL;
@@ -51,8 +51,8 @@ void report_delays_print(FILE *out, struct report *r, const struct report_causes
                   "one)\n  %6s %11s %6s %11s %11s  %s\n",
                   "rank", "cost", "share", "direct", "propagated", "activity");
     size_t shown = 0;
-    while (shown < d->keys.count && shown < SHOWN &&
-           (shown == 0 || cost_of(rows[shown]) >= SHARE_SHOWN * all))
+    while (shown < d->keys.count &&
+           (top == 0 || shown == 0 || (shown < SHOWN && cost_of(rows[shown]) >= SHARE_SHOWN * all)))
         shown++;
     for (size_t i = 0; i < shown; i++) {
         char cost[24], direct[24], carried[24];
@@ -65,7 +65,7 @@ void report_delays_print(FILE *out, struct report *r, const struct report_causes
         (void)fputc('\n', out);
     }
     if (d->keys.count > shown)
-        (void)fprintf(out, "  ... %zu more (--json has them)\n", d->keys.count - shown);
+        (void)fprintf(out, "  ... %zu more (-top 0 shows all)\n", d->keys.count - shown);
     free(rows);
 }
 
