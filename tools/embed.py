@@ -35,9 +35,10 @@ def body(share, name):
 
 def literal(name, text):
     lines = []
-    data = [b if b < 128 else b - 256 for b in text.encode("utf-8")]
+    # Whether char is signed differs between processors, so that a number would be wrong on some.
+    data = [str(b) if b < 128 else f"'\\x{b:02x}'" for b in text.encode("utf-8")]
     for at in range(0, len(data), 24):
-        lines.append("    " + ",".join(str(b) for b in data[at : at + 24]) + ",")
+        lines.append("    " + ",".join(data[at : at + 24]) + ",")
     return f"const char {name}[] = {{\n" + "\n".join(lines) + "\n    0};\n"
 
 
