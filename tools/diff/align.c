@@ -219,7 +219,7 @@ static char *shown_text(struct tally *t, const struct entry *e)
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
-    if (!has_path(e->table) || e->place == PLACE_ANY) {
+    if (!has_path(e->table) || e->place == PLACE_ANY || tally_place(t, e->row) == KEY_NONE) {
         (void)fputs(e->name, out);
     } else {
         call_tree_print_path(out, &t->report, tally_place(t, e->row));

@@ -72,6 +72,16 @@ struct cells {
     struct cell *cells;
 };
 
+/* Is it a row that says something? Waits that are unknown in one run cannot be compared; call paths
+ * of runs without are the same as the functions. */
+static bool is_wanted(const struct diff *d, const struct tally *t, uint32_t row)
+{
+    bool has_waits = d->run[0].why_no_waits == NULL && d->run[1].why_no_waits == NULL;
+    bool has_paths = d->run[0].report.call_sites.known || d->run[1].report.call_sites.known;
+    return (has_waits || !tally_is_wait(t, row)) &&
+           (has_paths || tally_table(t, row) != DIFF_PATHS);
+}
+
 static int gather(struct diff *d, struct cells *c, uint32_t *const row_of[2])
 {
     c->cells = calloc((size_t)d->run[0].cells.count + d->run[1].cells.count + 1, sizeof *c->cells);
@@ -80,13 +90,12 @@ static int gather(struct diff *d, struct cells *c, uint32_t *const row_of[2])
     for (int run = 0; run < 2; run++) {
         const struct tally *t = &d->run[run];
         double scale = d->is_per_rank && t->processes > 0 ? t->processes : 1;
-        bool has_waits = d->run[0].why_no_waits == NULL && d->run[1].why_no_waits == NULL;
         for (uint32_t i = 0; i < t->cells.count; i++) {
+            uint32_t row = (uint32_t)t->cells.keys[i].high;
             size_t window = number_of(d, (int32_t)t->cells.keys[i].low);
-            if (window == d->window_count ||
-                (!has_waits && tally_is_wait(t, (uint32_t)t->cells.keys[i].high)))
+            if (window == d->window_count || !is_wanted(d, t, row))
                 continue;
-            uint32_t n = key_table_add(&c->keys, row_of[run][t->cells.keys[i].high], window);
+            uint32_t n = key_table_add(&c->keys, row_of[run][row], window);
             if (n == KEY_NONE)
                 return -ENOMEM;
             for (int q = 0; q < DIFF_QUANTITIES; q++)
@@ -155,13 +164,19 @@ static int add_window(struct diff *d, size_t total, const struct cell *c, int32_
     return good ? 0 : -ENOMEM;
 }
 
-/* Judges all rows, and adds those of windows. spreads: room for one of each row and quantity. */
+/* Does the cell make a row of DIFF_WINDOWS? With one window it would be the total again. */
+static bool is_of_window(const struct diff *d, const struct cells *c, uint32_t cell)
+{
+    return d->window_count > 1 && d->rows[c->keys.keys[cell].high].table == DIFF_TOTALS;
+}
+
+/* Judges all rows, and adds those of windows. spreads: room for one of each row. */
 static int judge_rows(struct diff *d, const struct cells *c, struct spread *spreads)
 {
     size_t rows = d->row_count, next = rows;
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < c->keys.count; i++)
-        if (d->rows[c->keys.keys[i].high].table == DIFF_TOTALS)
+        if (is_of_window(d, c, i))
             rc = add_window(d, c->keys.keys[i].high, &c->cells[i], d->windows[c->keys.keys[i].low]);
     for (int q = 0; rc == 0 && q < DIFF_QUANTITIES; q++, next = rows) {
         find_spreads(d, rows, c, q, spreads);
@@ -169,7 +184,7 @@ static int judge_rows(struct diff *d, const struct cells *c, struct spread *spre
             noise_of_sum(&d->rows[i].of[q], &spreads[i], d->window_count,
                          q == (int)diff_main_quantity(d->rows[i].table));
         for (uint32_t i = 0; i < c->keys.count; i++)
-            if (d->rows[c->keys.keys[i].high].table == DIFF_TOTALS)
+            if (is_of_window(d, c, i))
                 noise_of_window(&d->rows[next++].of[q], &spreads[c->keys.keys[i].high],
                                 d->window_count, q == DIFF_TIME);
     }
