@@ -55,6 +55,7 @@ sweep() {
     ok_run "$*: $runs calls failed" test "$runs" -ge 4
 }
 sweep report calls
+sweep diff calls calls
 sweep dump calls
 sweep dump --json values
 sweep check calls
