@@ -39,9 +39,9 @@ int main(int argc, char **argv)
             i, (int32_t)i, -1, i, 0, i == THREADS - 1 ? "lasthost" : "host", NULL};
     const struct rt_channels_about about = {.policy = "strict",
                                             .cpu = "bound",
-                                           .messages = "none",
-                                           .reasons = "",
-                                           .kinds = "",
+                                            .messages = "none",
+                                            .reasons = "",
+                                            .kinds = "",
                                             .channels = channels,
                                             .threads = threads,
                                             .thread_count = THREADS,
