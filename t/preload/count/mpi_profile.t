@@ -78,18 +78,12 @@ is "$out" "1234 1 0 0" "after SIGKILL all calls are there"
 rm -rf "$T/run"
 "$REGTRACE" run -quiet -mode profile -o "$T/run" -- mpirun.openmpi -np 1 "$T/calls" 777 "$T/wait" &
 program=$!
-writer() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REGTRACE_SOURCE/share/python run 60 "$PYTHON" -c "
-import regtrace, sys
-run = regtrace.open(sys.argv[1])
-rows, times = run.mpi_profile(), run.mpi_profile_times()
-asked = rows[rows['function'] == 'MPI_Comm_size']
-print(asked['calls'].sum(), times['calls'].sum() == rows['calls'].sum(), (rows['total_ns'] >= rows['calls'] * rows['min_ns']).all())" "$T/run"
-is "$out" "6500 True True" "the Python package has the same" || diag "$err"
-"$PYTHON" -c "
+writer() { "$PYTHON" -c "
 import h5py, sys
 with h5py.File(sys.argv[1], swmr=True) as f: print(f.attrs['writer_pid'] if len(f['events']) or len(f['tail']) else '')" "$T/run/rank-00000.h5" 2>/dev/null; }
 while [ -z "${pid:-}" ] && kill -0 $program 2>/dev/null; do pid=$(writer); done
 kill -KILL "$pid"
+ok $? "the writer is killed"
 rm "$T/wait"
 wait $program
 leaves_streams=1
@@ -113,6 +107,13 @@ is "$((paths + without))" 6500 "calls beyond the room have no call site"
 ok $? "and the others have one" || diag "$out"
 like "$(cat "$T/run/regtrace.log")" 'profile has no room' "the log says so"
 
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REGTRACE_SOURCE/share/python run 60 "$PYTHON" -c "
+import regtrace, sys
+run = regtrace.open(sys.argv[1])
+rows, times = run.mpi_profile(), run.mpi_profile_times()
+asked = rows[rows['function'] == 'MPI_Comm_size']
+print(asked['calls'].sum(), times['calls'].sum() == rows['calls'].sum(), (rows['total_ns'] >= rows['calls'] * rows['min_ns']).all())" "$T/run"
+is "$out" "6500 True True" "the Python package has the same" || diag "$err"
 "$PYTHON" -c "
 import h5py, sys
 with h5py.File(sys.argv[1], 'r+') as f:
