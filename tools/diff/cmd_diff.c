@@ -135,11 +135,26 @@ static int judge(const struct diff_options *o, const struct diff *d)
     return TOOL_FAILURE;
 }
 
+/* Is one of the runs a profile? */
+static bool is_profile(const struct diff *d)
+{
+    bool found = false;
+    for (int run = 0; run < 2; run++)
+        for (size_t i = 0; i < d->run[run].report.rank_count; i++)
+            found |= d->run[run].report.ranks[i].is_profiled;
+    return found;
+}
+
 static int show(const struct diff_options *o, const struct diff *d)
 {
     if (d->window_count == 0) {
-        tool_error("diff", "no window is whole in both runs: `regtrace report --all` lists the "
-                           "windows of each, which are compared by their ordinals");
+        tool_error("diff",
+                   "no window is whole in both runs: `regtrace report --all` lists the windows of "
+                   "each, which are compared by their ordinals%s",
+                   is_profile(d)
+                       ? "; a profile (-mode profile) is not compared, as it does not say "
+                         "what is noise: give the run windows (-control) too"
+                       : "");
         return TOOL_FAILURE;
     }
     int code = TOOL_OK;

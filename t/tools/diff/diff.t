@@ -83,6 +83,10 @@ main, one.c:$b > give, one.c:$c > MPI_Send | main, two.c:$((b + 3)) > give, two.
     trace three one 3
     compare one three "$mpi, two ranks and three"
     is "$(rows mpi | grep Send)" 'MPI_Send 16>16 1600>1600' "$mpi: as many calls of each process"
-    rm -rf one two more again three
+    run 100 "$REGTRACE" run -quiet -mode profile -o profile -- "mpirun.$mpi" -np 2 ./p.one
+    run 60 "$REGTRACE" diff profile profile
+    is "$status" 1 "$mpi: profiles without windows are not compared"
+    like "$err" 'no window is whole in both runs.*a profile .-mode profile. is not compared' "$mpi: and why"
+    rm -rf profile one two more again three
 done
 done_testing
