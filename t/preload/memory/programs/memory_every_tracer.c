@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -369,12 +370,18 @@ static void go_into_handler(unsigned long depth, unsigned which)
 static void run_handler(int signo, unsigned long depth, unsigned which)
 {
     enum { POPF = 0x9d };
+    struct user_regs_struct r;
     if ((ptrace(PTRACE_PEEKTEXT, pid, where(), 0) & 0xff) == POPF)
         /* The kernel would take the trap flag of our step for the program's own. */
         depth = 0;
+    if (ptrace(PTRACE_GETREGS, pid, 0, &r) == 0 && (r.eflags & TRAP_FLAG) != 0)
+        /* The tool steps the process: its SIGTRAP comes before any other signal. */
+        depth = 0;
     if (depth != 0) {
-        if (kill(pid, OTHER) != 0)
-            failed("kill");
+        /* To this thread: the kernel gives a signal of the process to another thread, since this
+         * one is stopped. */
+        if (syscall(SYS_tgkill, pid, pid, OTHER) != 0)
+            failed("tgkill");
         step(PTRACE_CONT, 0);
         if (stopped() != OTHER)
             exit(1);
