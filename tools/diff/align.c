@@ -105,19 +105,27 @@ static void write_names(struct writing *w, struct tally *t, uint32_t row)
     }
 }
 
+/* Closes a stream that open_memstream() has made. Without memory it may close well and leave no
+ * text. Returns whether the text is whole. */
+static bool close_text(FILE *stream, char *const *text)
+{
+    bool good = stream != NULL && ferror(stream) == 0;
+    if (stream != NULL && fclose(stream) != 0)
+        good = false;
+    return good && *text != NULL;
+}
+
 static int make_texts(struct entry *e, struct tally *t)
 {
     size_t size;
     struct writing w = {.run = e->run, .build = HASH_BEGIN};
     w.name = open_memstream(&e->name, &size);
     w.places = open_memstream(&e->places, &size);
-    bool good = w.name != NULL && w.places != NULL;
-    if (good)
+    if (w.name != NULL && w.places != NULL)
         write_names(&w, t, e->row);
-    good = (w.name == NULL || fclose(w.name) == 0) && good;
-    good = (w.places == NULL || fclose(w.places) == 0) && good;
+    bool has_name = close_text(w.name, &e->name), has_places = close_text(w.places, &e->places);
     e->build = w.build;
-    return good ? 0 : -ENOMEM;
+    return has_name && has_places ? 0 : -ENOMEM;
 }
 
 /* --- places of the same name ------------------------------------------------------------------ */

@@ -84,7 +84,7 @@ static int take_row(struct report *r, struct report_rank *k, const struct rt_ran
     p->calls += row->calls;
     p->entries++;
     add_times(&p->functions[f], rank, row);
-    uint32_t item, node;
+    uint32_t item = KEY_NONE, node = KEY_NONE;
     int rc = call_sites_find(&r->addresses, rank, row->path, &item);
     if (rc == 0)
         rc = call_tree_path(&r->call_tree, &r->addresses, rank, row->path, &node);
