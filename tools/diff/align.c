@@ -80,11 +80,6 @@ static void write_path(struct writing *w, struct report *r, uint32_t node)
     (void)fputs(" > ", w->name);
 }
 
-static const char *mpi_name(const struct report *r, uint32_t function)
-{
-    return function < REPORT_FUNCTIONS && r->names[function] != NULL ? r->names[function] : "?";
-}
-
 static void write_names(struct writing *w, struct tally *t, uint32_t row)
 {
     static const char *const totals[DIFF_TOTAL_ROWS] = {DIFF_WHOLE, "outside MPI", "in MPI",
@@ -99,9 +94,9 @@ static void write_names(struct writing *w, struct tally *t, uint32_t row)
     case DIFF_WAITS:
     case DIFF_LATE:
         write_path(w, &t->report, tally_place(t, row));
-        (void)fputs(mpi_name(&t->report, number), w->name);
+        (void)fputs(report_mpi_name(&t->report, number), w->name);
         break;
-    default: (void)fputs(mpi_name(&t->report, number), w->name);
+    default: (void)fputs(report_mpi_name(&t->report, number), w->name);
     }
 }
 
@@ -231,7 +226,7 @@ static char *shown_text(struct tally *t, const struct entry *e)
         (void)fputs(e->name, out);
     } else {
         call_tree_print_path(out, &t->report, tally_place(t, e->row));
-        (void)fprintf(out, " > %s", mpi_name(&t->report, tally_number(t, e->row)));
+        (void)fprintf(out, " > %s", report_mpi_name(&t->report, tally_number(t, e->row)));
     }
     if (e->table == DIFF_WAITS || e->table == DIFF_LATE)
         (void)fprintf(out, " (%s)", wait_kind_name((enum wait_kind)e->kind));

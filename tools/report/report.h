@@ -226,6 +226,12 @@ struct report_spread {
 bool report_spread_of(const struct report *r, int f, struct report_spread *out);
 
 const char *report_window_reason(uint8_t reason);
+/* Returns the name of an MPI function that occurs in the run; "?": it does not. */
+const char *report_mpi_name(const struct report *r, uint32_t function);
+/* Keeps the name of the function of an event's code. */
+void report_name_function(struct report *r, const struct rt_rank *rank, uint32_t code);
+/* Returns the thread of that number, or NULL. */
+struct report_thread *report_find_thread(const struct report_rank *k, int32_t thread);
 /* Writes the rank of a process, with its MPI world and pid if the rank alone is ambiguous. */
 void report_rank_name(char out[48], const struct report_rank *k);
 

@@ -34,14 +34,6 @@ struct uneven {
     struct spread of[QUANTITIES];
 };
 
-static const struct report_thread *thread_of(const struct report_rank *k, int32_t thread)
-{
-    for (size_t i = 0; i < k->thread_count; i++)
-        if (k->threads[i].row.thread == thread)
-            return &k->threads[i];
-    return NULL;
-}
-
 static int by_ordinal(const void *a, const void *b)
 {
     const struct uneven_part *x = a, *y = b;
@@ -66,7 +58,7 @@ static size_t take_rank(const struct report_rank *k, struct uneven_part *out)
         calls |= k->threads[i].calls > 0;
     for (size_t i = 0; i < k->window_count; i++) {
         const struct report_window *w = &k->windows[i];
-        const struct report_thread *t = thread_of(k, w->row.thread);
+        const struct report_thread *t = report_find_thread(k, w->row.thread);
         if (!w->has_stop || (calls && (t == NULL || t->calls == 0)))
             continue;
         double instructions = w->row.start_icount < 0 || w->row.stop_icount < 0

@@ -5,6 +5,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+void report_name_function(struct report *r, const struct rt_rank *rank, uint32_t code)
+{
+    const uint32_t f = EVENT_MPI_FUNCTION(code);
+    if (r->names[f] == NULL)
+        r->names[f] = strdup(rt_rank_function(rank, code, NULL));
+}
+
+const char *report_mpi_name(const struct report *r, uint32_t function)
+{
+    return function < REPORT_FUNCTIONS && r->names[function] != NULL ? r->names[function] : "?";
+}
 
 bool report_spread_of(const struct report *r, int f, struct report_spread *out)
 {

@@ -46,14 +46,6 @@ static void add_power(struct report_times *to, const struct rt_rank *rank,
         to->powers[row->power].below_ns = below;
 }
 
-static struct report_thread *find_thread(struct report_rank *k, int32_t thread)
-{
-    for (size_t i = 0; i < k->thread_count; i++)
-        if (k->threads[i].row.thread == thread)
-            return &k->threads[i];
-    return NULL;
-}
-
 /* Adds the calls of one row to all sums of the rank and the run. Calls within other calls count as
  * calls, but have no time of their own: it is in that of the outer call. */
 static int take_row(struct report *r, struct report_rank *k, const struct rt_rank *rank,
@@ -61,8 +53,7 @@ static int take_row(struct report *r, struct report_rank *k, const struct rt_ran
 {
     const uint32_t f = EVENT_MPI_FUNCTION(row->code);
     const double ns = rt_rank_span_ns(rank, row->ticks);
-    if (r->names[f] == NULL)
-        r->names[f] = strdup(rt_rank_function(rank, row->code, NULL));
+    report_name_function(r, rank, row->code);
     k->functions[f].calls += row->calls;
     if (row->nested != 0) {
         k->functions[f].nested += row->calls;
@@ -73,7 +64,7 @@ static int take_row(struct report *r, struct report_rank *k, const struct rt_ran
     k->mpi_ns += ns;
     k->calls += row->calls;
     k->bytes += row->bytes;
-    struct report_thread *thread = find_thread(k, row->thread);
+    struct report_thread *thread = report_find_thread(k, row->thread);
     if (thread != NULL) {
         thread->calls += row->calls;
         thread->mpi_ns += ns;

@@ -117,11 +117,11 @@ static void copy_losses(struct report_rank *out, const struct rt_rank *rank)
     }
 }
 
-static struct report_thread *find_thread(struct report_rank *out, int32_t tid)
+struct report_thread *report_find_thread(const struct report_rank *k, int32_t thread)
 {
-    for (size_t i = 0; i < out->thread_count; i++)
-        if (out->threads[i].row.thread == tid)
-            return &out->threads[i];
+    for (size_t i = 0; i < k->thread_count; i++)
+        if (k->threads[i].row.thread == thread)
+            return &k->threads[i];
     return NULL;
 }
 
@@ -160,7 +160,7 @@ static void place_windows(struct report_rank *out, const struct rt_rank *rank)
         w->has_stop = w->row.stop_clock != 0;
         w->stop_ns = w->has_stop ? rt_rank_ns(rank, w->row.stop_clock) : 0;
         w->opened_by = opener(t, &w->row);
-        struct report_thread *thread = find_thread(out, w->row.thread);
+        struct report_thread *thread = report_find_thread(out, w->row.thread);
         if (w->has_stop && thread != NULL)
             thread->window_ns += (double)(w->stop_ns - w->start_ns);
     }
@@ -241,7 +241,7 @@ static void take_enter(struct rank_pass *p, struct call_stack *s, const struct r
     c->bytes += bytes;
     p->out->calls++;
     p->out->bytes += bytes;
-    struct report_thread *thread = find_thread(p->out, ev->thread);
+    struct report_thread *thread = report_find_thread(p->out, ev->thread);
     if (thread != NULL)
         thread->calls++;
     if (s->window == NULL) /* a damaged file: no row of /windows opens here */
@@ -335,18 +335,12 @@ static int take_leave(struct rank_pass *p, struct call_stack *s, const struct rt
                     : 0;
     p->out->functions[f].time_ns += ns;
     p->out->mpi_ns += ns;
-    struct report_thread *thread = find_thread(p->out, ev->thread);
+    struct report_thread *thread = report_find_thread(p->out, ev->thread);
     if (thread != NULL)
         thread->mpi_ns += ns;
     if (s->window != NULL)
         s->window->mpi_ns += ns;
     return take_site(p, s, path, ev->window, ns);
-}
-
-static void name_function(struct rank_pass *p, uint32_t f, uint32_t code)
-{
-    if (p->report->names[f] == NULL)
-        p->report->names[f] = strdup(rt_rank_function(p->rank, code, NULL));
 }
 
 /* Returns the window that the event in this row of /events opens, or NULL. */
@@ -424,7 +418,7 @@ static int take_event(struct rank_pass *p, const struct rt_event *ev, uint64_t r
         if (ev->code != EV_DROPPED)
             s->window = ev->code == EV_WINDOW_OPEN ? opened_here(p, row) : NULL;
     } else if (enter) {
-        name_function(p, f, ev->code);
+        report_name_function(p->report, p->rank, ev->code);
         take_enter(p, s, ev, f);
     } else {
         return take_leave(p, s, ev, f);

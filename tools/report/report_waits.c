@@ -285,8 +285,8 @@ static void print_sums(FILE *out, const struct report *r)
             head = true;
             (void)fprintf(
                 out, "  %-14s %-26s %10" PRIu64 " %11s %11s %11s %6" PRId32 " %8" PRId32 "\n",
-                wait_kind_name((enum wait_kind)k), r->names[f] != NULL ? r->names[f] : "?",
-                s->waits, report_time_text(total, s->total_ns),
+                wait_kind_name((enum wait_kind)k), report_mpi_name(r, (uint32_t)f), s->waits,
+                report_time_text(total, s->total_ns),
                 report_time_text(mean, s->total_ns / (double)s->waits),
                 report_time_text(most, s->longest.ns), s->longest.rank, s->longest.for_rank);
         }
@@ -414,7 +414,7 @@ static void json_sums(struct json *j, const struct report *r)
             json_object_begin(j, NULL);
             json_compact(j);
             json_text(j, "kind", wait_kind_name((enum wait_kind)k));
-            json_text(j, "function", r->names[f] != NULL ? r->names[f] : "?");
+            json_text(j, "function", report_mpi_name(r, (uint32_t)f));
             json_uint(j, "waits", s->waits);
             json_real(j, "total_ns", s->total_ns);
             longest_wait_json(j, &s->longest, r->origin_ns);

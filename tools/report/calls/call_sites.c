@@ -102,11 +102,6 @@ static const struct call_site **sorted(const struct call_sites *s)
     return out;
 }
 
-static const char *function_name(const struct report *r, const struct call_site *c)
-{
-    return r->names[c->function] != NULL ? r->names[c->function] : "?";
-}
-
 void call_site_print(FILE *out, struct addresses *a, uint32_t item)
 {
     if (item == KEY_NONE) {
@@ -150,7 +145,7 @@ static void print_row(FILE *out, struct report *r, const struct call_site *c, do
 {
     char total[24], waited[24], most[24], bytes[24];
     (void)fprintf(out, "  %-22s %10" PRIu64 " %11s %5.1f%% %11s %11s %6" PRId32 " %11s  ",
-                  function_name(r, c), c->calls, report_time_text(total, c->time_ns),
+                  report_mpi_name(r, c->function), c->calls, report_time_text(total, c->time_ns),
                   all_ns > 0 ? 100 * c->time_ns / all_ns : 0.0,
                   c->waits > 0 ? report_time_text(waited, c->waited_ns) : "-",
                   report_time_text(most, c->most_ns), c->most_rank,
@@ -188,7 +183,7 @@ void call_sites_json(struct json *j, struct report *r)
         const struct call_site *c = rows[i];
         json_object_begin(j, NULL);
         json_compact(j);
-        json_text(j, "function", function_name(r, c));
+        json_text(j, "function", report_mpi_name(r, c->function));
         call_site_json(j, &r->addresses, c->item);
         json_uint(j, "calls", c->calls);
         json_real(j, "total_ns", c->time_ns);

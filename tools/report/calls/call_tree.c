@@ -128,7 +128,7 @@ static void print_node(FILE *out, struct report *r, const struct call_node *n)
     if (!n->is_mpi)
         call_site_print(out, &r->addresses, n->item);
     else
-        (void)fputs(r->names[n->item] != NULL ? r->names[n->item] : "?", out);
+        (void)fputs(report_mpi_name(r, n->item), out);
 }
 
 /* Adds the sums of all nodes to their parents. */

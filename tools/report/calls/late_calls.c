@@ -57,12 +57,6 @@ static const struct late_call **sorted(const struct late_calls *l)
     return out;
 }
 
-static const char *function_name(const struct report *r, const struct late_call *c)
-{
-    bool known = c->function < REPORT_FUNCTIONS && r->names[c->function] != NULL;
-    return known ? r->names[c->function] : "?";
-}
-
 void late_calls_json(struct json *j, struct report *r, const struct late_calls *l)
 {
     const struct late_call **rows = sorted(l);
@@ -72,7 +66,7 @@ void late_calls_json(struct json *j, struct report *r, const struct late_calls *
         json_compact(j);
         json_int(j, "rank", rows[i]->rank);
         json_text(j, "kind", wait_kind_name(rows[i]->kind));
-        json_text(j, "function", function_name(r, rows[i]));
+        json_text(j, "function", report_mpi_name(r, rows[i]->function));
         call_tree_json_path(j, r, rows[i]->node);
         json_uint(j, "waits", rows[i]->waits);
         json_real(j, "cost_ns", rows[i]->cost_ns);

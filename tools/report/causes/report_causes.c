@@ -38,11 +38,6 @@ static const char *edge_name(uint32_t edge)
     return names[edge];
 }
 
-static const char *function_name(const struct report *r, uint32_t function)
-{
-    return function < REPORT_FUNCTIONS && r->names[function] != NULL ? r->names[function] : "?";
-}
-
 /* Returns how many places the path of a node has. */
 static unsigned depth_of(const struct report *r, uint32_t node)
 {
@@ -74,7 +69,7 @@ static void print_call(FILE *out, struct report *r, const struct activity *x, ui
         (void)fputs(edge_name(x->first), out);
         return;
     }
-    (void)fprintf(out, "%s in ", function_name(r, x->first));
+    (void)fprintf(out, "%s in ", report_mpi_name(r, x->first));
     if (!call_tree_print_below(out, r, x->second, above))
         (void)fputs("(unknown)", out);
 }
@@ -127,7 +122,7 @@ static void json_call(struct json *j, struct report *r, const char *key, const s
 {
     json_object_begin(j, key);
     json_text(j, "function",
-              x->kind == ACTIVITY_EDGE ? edge_name(x->first) : function_name(r, x->first));
+              x->kind == ACTIVITY_EDGE ? edge_name(x->first) : report_mpi_name(r, x->first));
     call_tree_json_path(j, r, x->kind == ACTIVITY_EDGE ? KEY_NONE : x->second);
     json_object_end(j);
 }
