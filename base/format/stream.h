@@ -215,7 +215,6 @@ struct stream_header {
     uint32_t profile_capacity;   /* entries, a power of two; 0: the run has no profile */
     uint64_t profile_offset;
     _Atomic uint32_t profile_used;
-    _Atomic uint32_t profile_full; /* how often there was no room for an entry of its own */
     _Atomic uint64_t profile_lost; /* calls that are in no entry */
     _Atomic uint32_t
         strings_lost; /* strings that did not fit: id 1 "(string table full)" replaces them */

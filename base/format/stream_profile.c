@@ -48,8 +48,5 @@ struct stream_profile *stream_profile_enter(const struct stream *s, uint32_t thr
 {
     uint32_t eighth = s->header->profile_capacity / 8;
     struct stream_profile *p = enter(s, 6 * eighth, thread, path, function, comm);
-    if (p != NULL)
-        return p;
-    atomic_fetch_add_explicit(&s->header->profile_full, 1, memory_order_relaxed);
-    return enter(s, 7 * eighth, thread, 0, function, 0);
+    return p != NULL ? p : enter(s, 7 * eighth, thread, 0, function, 0);
 }
