@@ -11,7 +11,9 @@ function rankLink(rank, text) {
 }
 
 function windowLink(ordinal, text) {
-    return ordinal === null ? "-" : link(`window-${ordinal}`, text || String(ordinal), `window ${ordinal}`);
+    return ordinal === null
+        ? "-"
+        : link(`window-${ordinal}`, text || String(ordinal), `window ${ordinal}`);
 }
 
 /* A link to a node of the call tree; plain text if it is not known. */
@@ -29,10 +31,14 @@ function findLink(name, text) {
 
 /* A link to a moment in the time lines, with what lies around it; with a rank, to its row. */
 function timeLink(from, length, text, rank) {
-    if (from === null || data.timeline.why_not !== null)
-        return text;
+    if (from === null || data.timeline.why_not !== null) return text;
     const margin = Math.max(length * 0.6, 500);
-    return link(`time-${Math.floor(from - margin)}-${Math.ceil(from + length + margin)}` + (rank === undefined ? "" : `-${rank}`), text, "in the time lines");
+    return link(
+        `time-${Math.floor(from - margin)}-${Math.ceil(from + length + margin)}` +
+            (rank === undefined ? "" : `-${rank}`),
+        text,
+        "in the time lines",
+    );
 }
 
 /* Makes a text with links: an array of texts and elements, without those that are false. */
@@ -56,8 +62,15 @@ const tip = document.getElementById("tip");
 function showTip(event, head, ...lines) {
     tip.replaceChildren(element("b", {}, head), ...lines.map((l) => element("div", {}, l)));
     tip.hidden = false;
-    tip.style.left = Math.max(4, Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 6)) + "px";
-    tip.style.top = Math.max(4, event.clientY + 20 + tip.offsetHeight > window.innerHeight ? event.clientY - tip.offsetHeight - 10 : event.clientY + 18) + "px";
+    tip.style.left =
+        Math.max(4, Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 6)) + "px";
+    tip.style.top =
+        Math.max(
+            4,
+            event.clientY + 20 + tip.offsetHeight > window.innerHeight
+                ? event.clientY - tip.offsetHeight - 10
+                : event.clientY + 18,
+        ) + "px";
 }
 
 function hideTip() {

@@ -5,16 +5,13 @@ const lines = { frame: null, ready: false, waiting: [] };
 
 /* Does something with the time lines, now or as soon as they are there. */
 function withLines(act) {
-    if (lines.ready)
-        act(lines.frame.contentWindow.regtrace);
-    else
-        lines.waiting.push(act);
+    if (lines.ready) act(lines.frame.contentWindow.regtrace);
+    else lines.waiting.push(act);
 }
 
 function lookAt(from, to, rank) {
     withLines((page) => {
-        if (rank !== undefined)
-            page.showRank(rank);
+        if (rank !== undefined) page.showRank(rank);
         page.look(from - data.timeline.origin_ns, to - data.timeline.origin_ns);
         page.select(from - data.timeline.origin_ns, to - data.timeline.origin_ns);
     });
@@ -34,8 +31,18 @@ function showTimeline(section) {
         return;
     }
     lines.frame = element("iframe", { id: "frame", title: "Time lines of ranks and threads" });
-    section.append(lines.frame, note("A click into them lets the wheel and the keys act there: the wheel zooms, ? shows all keys." + (data.timeline.exact ? "" : " Where there are many calls, they have summaries of small spans of time.")
-        + (data.timeline.wrong ? ` ${counted(data.timeline.wrong, "event")} could not be right; what they leave unknown is marked.` : "")));
+    section.append(
+        lines.frame,
+        note(
+            "A click into them lets the wheel and the keys act there: the wheel zooms, ? shows all keys." +
+                (data.timeline.exact
+                    ? ""
+                    : " Where there are many calls, they have summaries of small spans of time.") +
+                (data.timeline.wrong
+                    ? ` ${counted(data.timeline.wrong, "event")} could not be right; what they leave unknown is marked.`
+                    : ""),
+        ),
+    );
 }
 
 /* Call once the document is whole. */
