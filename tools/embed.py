@@ -15,11 +15,34 @@ import json
 import os
 import sys
 
-TIMELINE = ["timeline/common.js", "timeline/data.js", "timeline/view.js", "timeline/paint.js",
-            "timeline/figures.js", "timeline/messages.js", "timeline/panel.js", "timeline/main.js"]
-PAGE = ["timeline/common.js", "page/data.js", "page/links.js", "page/table.js", "page/summary.js",
-        "page/efficiency.js", "page/matrix.js", "page/flame.js", "page/paths.js", "page/samples.js", "page/waits.js",
-        "page/windows.js", "page/ranks.js", "page/notes.js", "page/timeline.js", "page/main.js"]
+TIMELINE = [
+    "timeline/common.js",
+    "timeline/data.js",
+    "timeline/view.js",
+    "timeline/paint.js",
+    "timeline/figures.js",
+    "timeline/messages.js",
+    "timeline/panel.js",
+    "timeline/main.js",
+]
+PAGE = [
+    "timeline/common.js",
+    "page/data.js",
+    "page/links.js",
+    "page/table.js",
+    "page/summary.js",
+    "page/efficiency.js",
+    "page/matrix.js",
+    "page/flame.js",
+    "page/paths.js",
+    "page/samples.js",
+    "page/waits.js",
+    "page/windows.js",
+    "page/ranks.js",
+    "page/notes.js",
+    "page/timeline.js",
+    "page/main.js",
+]
 
 
 def read(path):
@@ -47,13 +70,17 @@ def filled(share, folder, scripts):
     page = page.replace("@STYLE@", body(share, folder + "/style.css"))
     page = page.replace("@SCRIPT@", '"use strict";\n' + "".join(body(share, s) for s in scripts))
     if not page.isascii():
-        sys.exit(f"embed.py: {folder} has other characters than ASCII, which are written as escapes")
+        sys.exit(
+            f"embed.py: {folder} has other characters than ASCII, which are written as escapes"
+        )
     return page
 
 
 def write(out, header, names, parts):
     with open(out, "w", encoding="utf-8") as file:
-        file.write(f'/* SPDX-License-Identifier: BSD-3-Clause\n * Made by tools/embed.py. */\n#include "{header}"\n\n')
+        file.write(
+            f'/* SPDX-License-Identifier: BSD-3-Clause\n * Made by tools/embed.py. */\n#include "{header}"\n\n'
+        )
         for name, text in zip(names, parts):
             file.write(literal(name, text))
 
@@ -61,7 +88,12 @@ def write(out, header, names, parts):
 def timeline(share, out):
     before, rest = filled(share, "timeline", TIMELINE).split("@DATA@")
     between, after = rest.split("@META@")
-    write(out, "tools/timeline/page.h", ["timeline_page_before_data", "timeline_page_before_meta", "timeline_page_end"], [before, between, after])
+    write(
+        out,
+        "tools/timeline/page.h",
+        ["timeline_page_before_data", "timeline_page_before_meta", "timeline_page_end"],
+        [before, between, after],
+    )
 
 
 def library_elements(library, licence):
@@ -82,7 +114,12 @@ def page(share, out, library, licence):
     text = text.replace("@LIBRARY@", library_elements(library, licence))
     before, rest = text.split("@REPORT@")
     between, after = rest.split("@TIMELINE@")
-    write(out, "tools/page/page.h", ["page_before_report", "page_before_timeline", "page_end"], [before, between, after])
+    write(
+        out,
+        "tools/page/page_parts.h",
+        ["page_before_report", "page_before_timeline", "page_end"],
+        [before, between, after],
+    )
 
 
 if __name__ == "__main__":

@@ -28,8 +28,13 @@ def efficiency_rows(runs, stacklevel):
     found = []
     for run in _ask(runs, "report", "--efficiency", "--json")["runs"]:
         if run["why_not"]:
-            warnings.warn(f"{run['dir']}: {run['why_not']}", IncompleteWarning, stacklevel=stacklevel + 1)
-        found += [{"run": run["dir"], "window": w.get("ordinal"), **_figures(w)} for w in (run, *run["windows"])]
+            warnings.warn(
+                f"{run['dir']}: {run['why_not']}", IncompleteWarning, stacklevel=stacklevel + 1
+            )
+        found += [
+            {"run": run["dir"], "window": w.get("ordinal"), **_figures(w)}
+            for w in (run, *run["windows"])
+        ]
     return pd.DataFrame(found).astype({"window": "Int64"})
 
 
@@ -49,8 +54,14 @@ def diff(run1, run2):
     QUANTITY_2), the difference, and whether it is significant: more than noise. Texts and numbers
     that are not known are NA.
     """
-    tables = [_flat(table, rows) for table, rows in _ask((run1, run2), "diff", "--json").items() if _is_table(rows)]
-    frame = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["table", "name"])
+    tables = [
+        _flat(table, rows)
+        for table, rows in _ask((run1, run2), "diff", "--json").items()
+        if _is_table(rows)
+    ]
+    frame = (
+        pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["table", "name"])
+    )
     for column in frame:
         if column.endswith("_significant"):
             frame[column] = frame[column].astype("boolean")
@@ -60,10 +71,14 @@ def diff(run1, run2):
 
 
 def _is_table(rows):
-    return isinstance(rows, list) and len(rows) > 0 and isinstance(rows[0], dict) and "name" in rows[0]
+    return (
+        isinstance(rows, list) and len(rows) > 0 and isinstance(rows[0], dict) and "name" in rows[0]
+    )
 
 
 def _flat(table, rows):
-    flat = pd.json_normalize(rows, sep="_").rename(columns=lambda name: name.replace("_run_", "_").replace("stands_out", "significant"))
+    flat = pd.json_normalize(rows, sep="_").rename(
+        columns=lambda name: name.replace("_run_", "_").replace("stands_out", "significant")
+    )
     flat.insert(0, "table", table)
     return flat

@@ -14,7 +14,18 @@ from regtrace.places import of_paths
 
 MESSAGES = ["sender", "receiver", "tag", "bytes", "send_thread", "send_window", "send_ns", "sent_ns", "receive_thread", "receive_window",
             "receive_ns", "received_ns"]  # fmt: skip
-UNMATCHED = ["end", "reason", "rank", "thread", "window", "time_ns", "sender", "receiver", "tag", "bytes"]
+UNMATCHED = [
+    "end",
+    "reason",
+    "rank",
+    "thread",
+    "window",
+    "time_ns",
+    "sender",
+    "receiver",
+    "tag",
+    "bytes",
+]
 WAITS = ["kind", "rank", "thread", "window", "function", "begin_ns", "wait_ns", "for_rank", "path", "for_thread", "for_function",
          "for_path"]  # fmt: skip
 
@@ -44,15 +55,25 @@ class Matches:
             warnings.warn(text, IncompleteWarning, stacklevel=stacklevel + 1)
 
     def message_frame(self):
-        threads = {f"{side}_thread": self._threads_of(self.messages[f"{side}_row"]) for side in ("send", "receive")}
-        return self.messages.assign(**threads)[MESSAGES].sort_values(["send_ns", "sender"], kind="stable", ignore_index=True)
+        threads = {
+            f"{side}_thread": self._threads_of(self.messages[f"{side}_row"])
+            for side in ("send", "receive")
+        }
+        return self.messages.assign(**threads)[MESSAGES].sort_values(
+            ["send_ns", "sender"], kind="stable", ignore_index=True
+        )
 
     def unmatched_frame(self):
         frame = self.unmatched.assign(
-            end=pd.Categorical.from_codes(self.unmatched["is_send"].astype(int), ["receive", "send"]),
+            end=pd.Categorical.from_codes(
+                self.unmatched["is_send"].astype(int), ["receive", "send"]
+            ),
             rank=self.threads["rank"].to_numpy()[self.unmatched["row"]],
             thread=self._threads_of(self.unmatched["row"]),
-            **{name: nullable(self.unmatched[name], self.unmatched[name] < 0) for name in ("sender", "receiver", "tag")},
+            **{
+                name: nullable(self.unmatched[name], self.unmatched[name] < 0)
+                for name in ("sender", "receiver", "tag")
+            },
         )
         return frame[UNMATCHED].sort_values(["time_ns", "rank"], kind="stable", ignore_index=True)
 
@@ -72,7 +93,9 @@ class Matches:
             return frame
         # Several programs of one process, by exec, have files of one pid: the first one calls MPI.
         paths = {(f.rank, f.pid): program.paths(f, known) for f in reversed(files)}
-        return pd.concat([frame, self._sites(waits, paths, ""), self._sites(waits, paths, "for_")], axis=1)
+        return pd.concat(
+            [frame, self._sites(waits, paths, ""), self._sites(waits, paths, "for_")], axis=1
+        )
 
     def _sites(self, waits, paths, prefix):
         owner, parts = self.threads.loc[waits[f"{prefix}row"], ["rank", "pid"]], []

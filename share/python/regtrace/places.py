@@ -32,8 +32,15 @@ class Places:
 
     def lines(self, images, offsets):
         """Returns FILE:LINE of each place, as names() takes them; None if unknown."""
-        places = [None if image is None else (image[0], int(offset)) for image, offset in zip(images, offsets)]
-        asked = [place for place in dict.fromkeys(places) if place is not None and place not in self._lines]
+        places = [
+            None if image is None else (image[0], int(offset))
+            for image, offset in zip(images, offsets)
+        ]
+        asked = [
+            place
+            for place in dict.fromkeys(places)
+            if place is not None and place not in self._lines
+        ]
         told = lines([path for path, _ in asked], [offset for _, offset in asked], self.changed)
         self._lines.update(zip(asked, told))
         return [None if place is None else self._lines[place] for place in places]
@@ -41,14 +48,18 @@ class Places:
     def warn(self, stacklevel):
         """Warns of images that have changed since the run."""
         if self.changed:
-            text = f"no names of functions in {', '.join(sorted(self.changed))}: changed since the run"
+            text = (
+                f"no names of functions in {', '.join(sorted(self.changed))}: changed since the run"
+            )
             warnings.warn(text, IncompleteWarning, stacklevel=stacklevel + 1)
 
 
 def split(texts):
     """Returns columns (file, line) of texts FILE:LINE."""
     pairs = [text.rpartition(":")[::2] if isinstance(text, str) else (None, None) for text in texts]
-    line = pd.array([pd.NA if number is None else int(number) for _, number in pairs], dtype="Int64")
+    line = pd.array(
+        [pd.NA if number is None else int(number) for _, number in pairs], dtype="Int64"
+    )
     return pd.array([file for file, _ in pairs], dtype="string"), line
 
 

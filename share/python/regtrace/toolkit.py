@@ -18,7 +18,9 @@ def find(tool=None):
     if tool is not None:
         found = shutil.which(os.fspath(tool))
         if found is None:
-            raise RegtraceError(f"{tool} is no program: tool= of regtrace.open() names the command regtrace")
+            raise RegtraceError(
+                f"{tool} is no program: tool= of regtrace.open() names the command regtrace"
+            )
         return found
     package = os.path.dirname(os.path.abspath(__file__))
     prefix = os.path.normpath(os.path.join(package, "..", "..", "..", ".."))
@@ -35,7 +37,15 @@ def _run(tool, arguments):
     # Under mpirun each process of Python works alone.
     environment = {**os.environ, "REGTRACE_PARTS": "0"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, env=environment, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            check=False,
+        )
     except OSError as problem:
         raise RegtraceError(f"{command[0]} cannot be started: {problem.strerror}") from problem
     return done, " ".join(command)
@@ -63,7 +73,10 @@ def matched(tool, path):
     """
     with tempfile.TemporaryDirectory(prefix="regtrace-") as folder:
         made = os.path.join(folder, "channels.h5")
-        done, line = _run(tool, ["emulate", "--matches", "--policy", "salvage", "--wait", "0", "--output", made, path])
+        done, line = _run(
+            tool,
+            ["emulate", "--matches", "--policy", "salvage", "--wait", "0", "--output", made, path],
+        )
         if not os.path.exists(made):
             raise _failed(done, line)
         yield made

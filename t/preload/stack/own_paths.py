@@ -19,7 +19,10 @@ CUT = 4
 
 def texts_of(f):
     every = f["strings"][:].tobytes()
-    return {int(r["id"]): every[int(r["offset"]) :][: int(r["length"])].decode() for r in f["string_index"][:]}
+    return {
+        int(r["id"]): every[int(r["offset"]) :][: int(r["length"])].decode()
+        for r in f["string_index"][:]
+    }
 
 
 def places_of(f, program):
@@ -28,9 +31,13 @@ def places_of(f, program):
     rows = [r for r in f["paths"][:]]
     ours = [r for r in rows if texts.get(int(r["image"])) == program]
     asked = "".join(f"{int(r['offset']) - 1:#x}\n" for r in ours)
-    answer = subprocess.run(["addr2line", "-ai", "-e", program], input=asked, capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        ["addr2line", "-ai", "-e", program], input=asked, capture_output=True, text=True, check=True
+    )
     # The outermost of inlined functions: regtrace.h has some.
-    last = [a.splitlines()[-1] for a in re.split(r"^0x\w+\n", answer.stdout, flags=re.MULTILINE)[1:]]
+    last = [
+        a.splitlines()[-1] for a in re.split(r"^0x\w+\n", answer.stdout, flags=re.MULTILINE)[1:]
+    ]
     lines = [a.split("(")[0].strip().rpartition(":")[2] for a in last]
     line_of = {int(r["path"]): line for r, line in zip(ours, lines)}
     for r in rows:

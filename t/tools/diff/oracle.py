@@ -22,8 +22,28 @@ import h5py
 
 LEVEL = 0.01
 TOLERANCE = 1e-3
-TABLES = ["totals", "mpi", "functions", "samples", "paths", "waits", "late_calls", "counters", "windows"]
-UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+TABLES = [
+    "totals",
+    "mpi",
+    "functions",
+    "samples",
+    "paths",
+    "waits",
+    "late_calls",
+    "counters",
+    "windows",
+]
+UNITS = {
+    "ns": 1,
+    "us": 1e3,
+    "ms": 1e6,
+    "s": 1e9,
+    "": 1,
+    "B": 1,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
 QUANTITIES = ("time_ns", "count", "bytes")
 
 
@@ -71,10 +91,19 @@ class Run:
             self.count("outside MPI", ordinal, ns, 0, 0)
         stacks = collections.defaultdict(list)
         index, heap = f["string_index"][:], f["strings"][:].tobytes()
-        strings = {int(r["id"]): heap[int(r["offset"]):int(r["offset"]) + int(r["length"])].decode() for r in index}
+        strings = {
+            int(r["id"]): heap[int(r["offset"]) : int(r["offset"]) + int(r["length"])].decode()
+            for r in index
+        }
         for e in f["events"][:]:
             if names.get(int(e["code"]), "?")[0] == "EV_COUNTER":
-                self.count("counter " + strings[int(e["a"]) & 0xFFFFFFFF], int(e["window"]), 0, int(e["b"]), 0)
+                self.count(
+                    "counter " + strings[int(e["a"]) & 0xFFFFFFFF],
+                    int(e["window"]),
+                    0,
+                    int(e["b"]),
+                    0,
+                )
             self.event(e, names.get(int(e["code"]), ("?", "")), stacks[int(e["thread"])], rate)
 
     def event(self, e, name, stack, rate):
@@ -110,7 +139,9 @@ def simpson(function, to, n=4000):
 def tails(t, freedom):
     """Returns P(|T| > t) of Student's distribution: below 1 by the integral of its density up to t,
     else beyond it, with x = t / s."""
-    front = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    front = (
+        math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    )
 
     def density(x):
         return math.exp(front - (freedom + 1) / 2 * math.log1p(x * x / freedom))
@@ -147,7 +178,13 @@ def residual(one, two, i, measured):
     ratios = measured and min(one + two) > 0
     values = [math.log(b / a) if ratios else b - a for a, b in zip(one, two)]
     mean, deviation = spread(values[:i] + values[i + 1 :])
-    return values[i] - mean, deviation * math.sqrt(1 + 1 / (n - 1)), n - 2, log_mean(one[i], two[i]) if ratios else 1, True
+    return (
+        values[i] - mean,
+        deviation * math.sqrt(1 + 1 / (n - 1)),
+        n - 2,
+        log_mean(one[i], two[i]) if ratios else 1,
+        True,
+    )
 
 
 def log_mean(a, b):
@@ -165,10 +202,21 @@ def check_figure(name, got, one, two, tested, is_sum):
         return
     off, error, freedom, unit, agree = tested
     tiny = 1e-9 * (abs(one) + abs(two)) / unit
-    p = 1.0 if abs(off) <= tiny or not agree else 0.0 if error <= tiny else tails(abs(off) / error, freedom)
+    p = (
+        1.0
+        if abs(off) <= tiny or not agree
+        else 0.0
+        if error <= tiny
+        else tails(abs(off) / error, freedom)
+    )
     if not close(got["p"], p, TOLERANCE, 1e-9):
         wrong(name, "p", got, p, tested)
-    if error <= tiny or (is_sum and p >= 0.05 and close(got["noise"], abs(two - one)) and tails(abs(two - one) / unit / error, freedom) < 0.05):
+    if error <= tiny or (
+        is_sum
+        and p >= 0.05
+        and close(got["noise"], abs(two - one))
+        and tails(abs(two - one) / unit / error, freedom) < 0.05
+    ):
         return
     if is_sum and p < 0.05:
         unit = abs((two - one) / off)
@@ -181,8 +229,14 @@ def check_marks(tables):
     for windows in (False, True):
         figures = [(row[q], "stands_out" if windows else "significant") for table in TABLES if (table == "windows") == windows
                    for row in tables[table] for q in QUANTITIES]  # fmt: skip
-        tests = sorted(f["p"] for f, _ in figures if f["p"] is not None and not (f["p"] == 1 and f["noise"] == 0))
-        limit = max((p for i, p in enumerate(tests) if p <= LEVEL * (i + 1) / len(tests)), default=0)
+        tests = sorted(
+            f["p"]
+            for f, _ in figures
+            if f["p"] is not None and not (f["p"] == 1 and f["noise"] == 0)
+        )
+        limit = max(
+            (p for i, p in enumerate(tests) if p <= LEVEL * (i + 1) / len(tests)), default=0
+        )
         for f, key in figures:
             want = None if f["p"] is None else f["p"] <= limit
             if f[key] != want:
@@ -218,7 +272,10 @@ def check_files(answer, runs):
     if answer["windows_compared"] != both:
         wrong("windows", answer["windows_compared"], both)
     for got, run in zip(answer["runs"], runs):
-        if got["not_compared"] != sorted(set(run.ranks) - set(both)) or got["processes"] != run.processes:
+        if (
+            got["not_compared"] != sorted(set(run.ranks) - set(both))
+            or got["processes"] != run.processes
+        ):
             wrong("run", got)
     scale = [r.processes for r in runs] if runs[0].processes != runs[1].processes else [1, 1]
     if answer["per_process"] != (scale != [1, 1]):
@@ -229,18 +286,29 @@ def check_files(answer, runs):
     of_windows = {re.sub(r"^([0-9]+) \(.*\),", r"\1,", r["name_1"]): r for r in answer["windows"]}
     for name in names:
         for quantity, key in enumerate(QUANTITIES):
-            one, two = ([run.figures[name][quantity][o] / s for o in both] for run, s in zip(runs, scale))
+            one, two = (
+                [run.figures[name][quantity][o] / s for o in both] for run, s in zip(runs, scale)
+            )
             if sum(one) + sum(two) == 0:
                 continue
             rows += 1
             measured = key == ("count" if name.startswith("counter ") else "time_ns")
-            check_figure(name, listed[name][key], sum(one), sum(two), test(one, two, measured), True)
+            check_figure(
+                name, listed[name][key], sum(one), sum(two), test(one, two, measured), True
+            )
             if name.startswith(("MPI_", "counter ")):
                 continue
             for i, o in enumerate(both if len(both) > 1 else []):
                 if one[i] + two[i] > 0:
                     rows += 1
-                    check_figure(f"{o}, {name}", of_windows[f"{o}, {name}"][key], one[i], two[i], residual(one, two, i, measured), False)
+                    check_figure(
+                        f"{o}, {name}",
+                        of_windows[f"{o}, {name}"][key],
+                        one[i],
+                        two[i],
+                        residual(one, two, i, measured),
+                        False,
+                    )
     return rows
 
 
@@ -255,8 +323,12 @@ def check_sums(answer):
                 if not close(sums[row["name"]], row[quantity][side], 1e-9, 0.1):
                     wrong("sum of", row["name"], quantity, sums[row["name"]], row[quantity][side])
             waited = [sum(r[quantity][side] for r in answer[t]) for t in ("waits", "late_calls")]
-            total = [r[quantity][side] for r in answer["totals"] if r["name"].startswith("waiting")] or [0]
-            if not close(waited[0], total[0], 1e-9, 0.1) or not close(waited[1], total[0], 1e-9, 0.1):
+            total = [
+                r[quantity][side] for r in answer["totals"] if r["name"].startswith("waiting")
+            ] or [0]
+            if not close(waited[0], total[0], 1e-9, 0.1) or not close(
+                waited[1], total[0], 1e-9, 0.1
+            ):
                 wrong("sum of waits", quantity, waited, total)
 
 
@@ -267,8 +339,17 @@ def number(words):
 
 def check_text(answer, lines):
     """Returns the number of rows; each that differs has a line with the same figures."""
-    rows = [(t, r) for t in TABLES for r in answer[t] if any(r[q]["difference"] != 0 for q in QUANTITIES)]
-    shown = [line for line in lines if re.match(r"  +-?[0-9.]+ ?[a-zA-Z]* +-?[0-9.]", line) and " process" not in line]
+    rows = [
+        (t, r)
+        for t in TABLES
+        for r in answer[t]
+        if any(r[q]["difference"] != 0 for q in QUANTITIES)
+    ]
+    shown = [
+        line
+        for line in lines
+        if re.match(r"  +-?[0-9.]+ ?[a-zA-Z]* +-?[0-9.]", line) and " process" not in line
+    ]
     if len(rows) != len(shown):
         wrong("lines", len(rows), len(shown))
     for (table, row), line in zip(rows, shown):
@@ -276,9 +357,13 @@ def check_text(answer, lines):
         name = row["name_2"] if row["name_2"] is not None else row["name_1"]
         figures = [number(line[2:13]), number(line[14:25]), number(line[26:38])]
         mark = f["stands_out" if table == "windows" else "significant"]
-        if not line.endswith("  " + name) or not all(close(a, f[k], 6e-3, 1) for a, k in zip(figures, ("run_1", "run_2", "difference"))):
+        if not line.endswith("  " + name) or not all(
+            close(a, f[k], 6e-3, 1) for a, k in zip(figures, ("run_1", "run_2", "difference"))
+        ):
             wrong("line", line, row)
-        if line[48:50] != (" ?" if mark is None else (" !" if table == "windows" else " *") if mark else "  "):
+        if line[48:50] != (
+            " ?" if mark is None else (" !" if table == "windows" else " *") if mark else "  "
+        ):
             wrong("mark of", line, row)
     return len(rows)
 
@@ -316,13 +401,20 @@ def check_page(answer, text_):
         wrong("the page loads", page.loads)
     for table in TABLES:
         got, rows = page.tables.get(table, []), answer[table]
-        if [r[0] for r in got] != [r["name_2"] if r["name_2"] is not None else r["name_1"] for r in rows]:
+        if [r[0] for r in got] != [
+            r["name_2"] if r["name_2"] is not None else r["name_1"] for r in rows
+        ]:
             wrong("rows of the page", table, got)
         for line, row in zip(got, rows):
-            figures = [row[q] for q in QUANTITIES if any(r[q]["run_1"] or r[q]["run_2"] for r in rows)]
+            figures = [
+                row[q] for q in QUANTITIES if any(r[q]["run_1"] or r[q]["run_2"] for r in rows)
+            ]
             want = [f[k] for f in figures for k in ("run_1", "run_2", "difference")]
             values = line[1:]
-            if not all(close(a, b, 1e-9, 1e-6) for a, b in zip([values[i] for i in range(len(values)) if i % 5 < 3], want)):
+            if not all(
+                close(a, b, 1e-9, 1e-6)
+                for a, b in zip([values[i] for i in range(len(values)) if i % 5 < 3], want)
+            ):
                 wrong("page", line, row)
 
 

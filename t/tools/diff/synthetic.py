@@ -29,7 +29,13 @@ import numpy as np  # noqa: E402
 import handmade as hm  # noqa: E402
 
 START = 1000  # ticks of 0.5 ns
-ATTRIBUTES = {"boot_id": "synthetic", "stream": "", "fired_total": np.uint64(0), "ignored_total": np.uint64(0), "host": "synthetic"}
+ATTRIBUTES = {
+    "boot_id": "synthetic",
+    "stream": "",
+    "fired_total": np.uint64(0),
+    "ignored_total": np.uint64(0),
+    "host": "synthetic",
+}
 REGION = "</td><script>alert(1)</script> &amp; \"r\""
 NONE = hm.peer_tag(hm.ABSENT, hm.ABSENT)
 
@@ -51,7 +57,15 @@ def rank_file(path, kind, noise, rank, size, ordinals):
         for function, ns, size_ in calls_of(kind, ordinal):
             clock += 2 * round(300 * noise.gauss(1, 0.05))
             peer = hm.peer_tag(-2, 0) if function == hm.BARRIER else hm.peer_tag(1 - rank % 2, 0)
-            events.append(hm.event(clock, hm.mpi(function, True), window=ordinal, a=peer if size_ else NONE, b=size_))
+            events.append(
+                hm.event(
+                    clock,
+                    hm.mpi(function, True),
+                    window=ordinal,
+                    a=peer if size_ else NONE,
+                    b=size_,
+                )
+            )
             clock += 2 * round(ns * (10 if ordinal % 2 else 1) * noise.gauss(1, 0.05))
             events.append(hm.event(clock, hm.mpi(function, False), window=ordinal))
         clock += 100

@@ -50,16 +50,32 @@ def places(report, row):
 
 
 def late(report, path, log):
-    rows = [r for r in report["late_calls"] if r["kind"] == "late sender" and r["function"] == "MPI_Send" and places(report, r) == path]
+    rows = [
+        r
+        for r in report["late_calls"]
+        if r["kind"] == "late sender" and r["function"] == "MPI_Send" and places(report, r) == path
+    ]
     same([r["rank"] for r in rows], [1], "the late rank, by its call path")
     with open(log, encoding="ascii") as file:
         logged = float(file.read())
     cost = rows[0]["cost_ns"]
     if path.startswith("main"):  # a call site alone has the sends from first() too
-        ok(abs(cost - logged) <= 0.05 * logged, "its cost is what the program logged, within 5 %", f"{cost} and {logged}")
+        ok(
+            abs(cost - logged) <= 0.05 * logged,
+            "its cost is what the program logged, within 5 %",
+            f"{cost} and {logged}",
+        )
     sites = [s for s in report["message_sites"] if s[:2] == [1, 0]]
-    same((sum(s[3] for s in sites), sum(s[4] for s in sites)), (64, 256), "the call sites of a pair have all of its messages and bytes")
-    same([s[3] for s in sites if s[2] == rows[0]["node"]], [40] if path.startswith("main") else [60], "and this one has its own")
+    same(
+        (sum(s[3] for s in sites), sum(s[4] for s in sites)),
+        (64, 256),
+        "the call sites of a pair have all of its messages and bytes",
+    )
+    same(
+        [s[3] for s in sites if s[2] == rows[0]["node"]],
+        [40] if path.startswith("main") else [60],
+        "and this one has its own",
+    )
 
 
 def main():
@@ -70,14 +86,32 @@ def main():
     ok("meta" in page.texts and "data" in page.texts, "the page has time lines")
     odd = Scripts(odd_page)
     text = odd.texts["report"]
-    ok("<" not in text and "\\u003cb>bold&amp;" in text, "no text has a less-than sign of its own", text[:200])
+    ok(
+        "<" not in text and "\\u003cb>bold&amp;" in text,
+        "no text has a less-than sign of its own",
+        text[:200],
+    )
     same(json.loads(text)["title"], "a <b>bold&amp; run", "JSON has it")
-    ok(any("swap_all<int>" in (n.get("caller") or "") for n in json.loads(text)["report"]["call_tree"]), "a template's name is in the call tree")
+    ok(
+        any(
+            "swap_all<int>" in (n.get("caller") or "")
+            for n in json.loads(text)["report"]["call_tree"]
+        ),
+        "a template's name is in the call tree",
+    )
     ok("b" not in odd.names, "and is no element")
     same({w["ordinal"] for w in json.loads(text)["report"]["windows"]}, {0, 1, 2}, "three windows")
-    same({w["ordinal"] for w in json.loads(Scripts(part_page).texts["report"])["report"]["windows"]}, {1}, "of which -window takes one")
+    same(
+        {w["ordinal"] for w in json.loads(Scripts(part_page).texts["report"])["report"]["windows"]},
+        {1},
+        "of which -window takes one",
+    )
     ranks = json.loads(Scripts(damaged_page).texts["report"])["report"]["ranks"]
-    same([("error" in r) for r in sorted(ranks, key=lambda r: r["file"])], [False, True], "a file that cannot be read is in the page with its error")
+    same(
+        [("error" in r) for r in sorted(ranks, key=lambda r: r["file"])],
+        [False, True],
+        "a file that cannot be read is in the page with its error",
+    )
 
 
 main()

@@ -24,7 +24,9 @@ def same(got, want, what):
 
 
 def text(b, selector):
-    return b.run(f"(document.querySelector({json.dumps(selector)}) || {{ innerText: '' }}).innerText")
+    return b.run(
+        f"(document.querySelector({json.dumps(selector)}) || {{ innerText: '' }}).innerText"
+    )
 
 
 def go(b, fragment):
@@ -45,32 +47,57 @@ def diagnosed(b, path, log):
     """Returns the id of the row of the late call. Busy machines make other calls late too."""
     with open(log, encoding="ascii") as file:
         logged = float(file.read())
-    rows = b.run("[...document.querySelectorAll('tr[id^=late-]')].map((r) => [r.id, ...[...r.cells].map((d) => d.innerText)])")
+    rows = b.run(
+        "[...document.querySelectorAll('tr[id^=late-]')].map((r) => [r.id, ...[...r.cells].map((d) => d.innerText)])"
+    )
     row = next((r for r in rows if r[2:5] == ["late sender", "MPI_Send", path]), [None] * 10)
     same(row[1], "1", "the late rank, by its call path")
     if path.startswith("main"):  # a call site alone has the sends from first() too
-        ok(abs(ns(row[6]) - logged) <= 0.05 * logged, "its cost is what the program logged, within 5 %", f"{row[6]} and {logged}")
-    findings = b.run("[...document.querySelectorAll('#summary .findings li')].map((l) => l.innerText)")
+        ok(
+            abs(ns(row[6]) - logged) <= 0.05 * logged,
+            "its cost is what the program logged, within 5 %",
+            f"{row[6]} and {logged}",
+        )
+    findings = b.run(
+        "[...document.querySelectorAll('#summary .findings li')].map((l) => l.innerText)"
+    )
     costs = [ns(r[6]) for r in rows]
     if rows.index(row) == 0 or (rows.index(row) < 3 and ns(row[6]) > 0.06 * sum(costs)):
-        ok(any(f.startswith("Rank 1 came late to MPI_Send") and path in f and row[6] in f for f in findings), "the findings have the rank, the function, the call path and the cost", str(findings))
+        ok(
+            any(
+                f.startswith("Rank 1 came late to MPI_Send") and path in f and row[6] in f
+                for f in findings
+            ),
+            "the findings have the rank, the function, the call path and the cost",
+            str(findings),
+        )
     return row[0]
 
 
 def moment(b, run, row):
     """The link at the cost shows a receive of rank 0 that lasts as long as the sleep or longer."""
     calls = run.mpi_calls()
-    receives = calls[(calls["function"] == "MPI_Recv") & (calls["rank"] == 0) & (calls["duration_ns"] >= 3000000)]
+    receives = calls[
+        (calls["function"] == "MPI_Recv") & (calls["rank"] == 0) & (calls["duration_ns"] >= 3000000)
+    ]
     origin = int(run.events()["time_ns"].min())
     b.run(f"document.querySelector('#{row} td:nth-child(6) a').click()")
     b.frame()
-    view = b.run("(() => { const v = regtracePage.lines.frame.contentWindow.regtrace.view; return [v.from, v.to]; })()")
-    shown = [r for r in receives.itertuples() if view[0] < r.begin_ns - origin < view[1] <= view[0] + 2.3 * r.duration_ns + 2000]
+    view = b.run(
+        "(() => { const v = regtracePage.lines.frame.contentWindow.regtrace.view; return [v.from, v.to]; })()"
+    )
+    shown = [
+        r
+        for r in receives.itertuples()
+        if view[0] < r.begin_ns - origin < view[1] <= view[0] + 2.3 * r.duration_ns + 2000
+    ]
     ok(shown, "the time lines show that moment", f"{view} of {receives}")
     shown.sort(key=lambda r: abs(r.begin_ns - origin - view[0] - 0.27 * (view[1] - view[0])))
     middle = (shown[0].begin_ns + shown[0].end_ns) / 2 - origin
-    name = b.run(f"""(() => {{ const page = regtracePage.lines.frame.contentWindow.regtrace, track = page.tracks.find((t) => page.threads[t.thread] && page.threads[t.thread].rank === 0 && t.lane.name === "mpi.function");
-        return page.itemAt(track, {middle}).name; }})()""")
+    name = b.run(
+        f"""(() => {{ const page = regtracePage.lines.frame.contentWindow.regtrace, track = page.tracks.find((t) => page.threads[t.thread] && page.threads[t.thread].rank === 0 && t.lane.name === "mpi.function");
+        return page.itemAt(track, {middle}).name; }})()"""
+    )
     same(name, "MPI_Recv", "in which the receive is")
 
 
@@ -108,16 +135,32 @@ def links(b):
     count, wrong = b.run(LINKS)
     ok(count > 60, f"{count} links")
     same(wrong, [], "each leads somewhere")
-    same(sorted(b.run(UNLINKED)), ["thread"], "all figures in tables are links, but numbers of threads")
+    same(
+        sorted(b.run(UNLINKED)),
+        ["thread"],
+        "all figures in tables are links, but numbers of threads",
+    )
     go(b, "#window-0")
-    same(b.run("document.querySelector('tr.target').id"), "window-0", "a link to a window marks its row")
+    same(
+        b.run("document.querySelector('tr.target').id"),
+        "window-0",
+        "a link to a window marks its row",
+    )
     go(b, "#rank-1")
-    same(b.run("[...document.querySelectorAll('tr.target')].map((r) => r.id)"), ["rank-1"], "one to a rank marks that alone")
+    same(
+        b.run("[...document.querySelectorAll('tr.target')].map((r) => r.id)"),
+        ["rank-1"],
+        "one to a rank marks that alone",
+    )
     b.run("history.back()")
     b.wait("location.hash === '#window-0' && document.querySelector('tr.target').id === 'window-0'")
     ok(True, "the browser's way back leads back")
     go(b, "#find-MPI_Sendrecv")
-    same(b.run("regtracePage.lines.frame.contentWindow.regtrace.view.item.name"), "MPI_Sendrecv", "a link to a function finds its calls in the time lines")
+    same(
+        b.run("regtracePage.lines.frame.contentWindow.regtrace.view.item.name"),
+        "MPI_Sendrecv",
+        "a link to a function finds its calls in the time lines",
+    )
 
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -126,10 +169,18 @@ def links(b):
 def flame(b, path, row):
     count = "document.querySelectorAll('#flame g rect').length"
     go(b, "#paths")
-    b.run("(() => { const m = document.getElementById('metric'); m.selectedIndex = 3; m.dispatchEvent(new Event('change')); })()")
-    widths = b.run("""(() => { const all = [...document.querySelectorAll("#flame g")].map((g) => [g.textContent, g.querySelector("rect").width.baseVal.value]);
-        const of = (name) => all.filter(([t]) => t === name).reduce((n, [, w]) => n + w, 0); return [of("MPI_Recv"), of("MPI_Send")]; })()""")
-    ok(widths[0] > 100 and abs(widths[0] - widths[1]) < 20, "in the flame graph of calls, MPI_Recv is as wide as MPI_Send, but for narrow boxes without names", str(widths))
+    b.run(
+        "(() => { const m = document.getElementById('metric'); m.selectedIndex = 3; m.dispatchEvent(new Event('change')); })()"
+    )
+    widths = b.run(
+        """(() => { const all = [...document.querySelectorAll("#flame g")].map((g) => [g.textContent, g.querySelector("rect").width.baseVal.value]);
+        const of = (name) => all.filter(([t]) => t === name).reduce((n, [, w]) => n + w, 0); return [of("MPI_Recv"), of("MPI_Send")]; })()"""
+    )
+    ok(
+        widths[0] > 100 and abs(widths[0] - widths[1]) < 20,
+        "in the flame graph of calls, MPI_Recv is as wide as MPI_Send, but for narrow boxes without names",
+        str(widths),
+    )
     all_of_them = b.run(count)
     ok(all_of_them > 10, f"it has {all_of_them} boxes")
     b.run(f"document.querySelector('#{row} td:nth-child(4) a').click()")
@@ -147,40 +198,77 @@ def flame(b, path, row):
 
 
 def cells(b):
-    same(b.run("document.querySelectorAll('#matrix rect.cell').length"), 2, "the matrix has two cells")
+    same(
+        b.run("document.querySelectorAll('#matrix rect.cell').length"),
+        2,
+        "the matrix has two cells",
+    )
     go(b, "#pair-1-0")
-    ok(text(b, "#pair h3").startswith("Rank 1 to rank 0: 64 messages, 256 B"), "a link to a pair shows its messages", text(b, "#pair"))
-    counts = b.run("[...document.querySelectorAll('#pair td:nth-child(2)')].map((d) => Number(d.innerText))")
+    ok(
+        text(b, "#pair h3").startswith("Rank 1 to rank 0: 64 messages, 256 B"),
+        "a link to a pair shows its messages",
+        text(b, "#pair"),
+    )
+    counts = b.run(
+        "[...document.querySelectorAll('#pair td:nth-child(2)')].map((d) => Number(d.innerText))"
+    )
     same(sum(counts), 64, "and their call sites")
     b.run("document.querySelector('#matrix svg').focus()")
     b.key("ArrowUp")
     b.key("ArrowRight")
-    ok(text(b, "#pair h3").startswith("Rank 0 to rank 1: 65 messages, 744 B"), "arrows go to another one", text(b, "#pair h3"))
+    ok(
+        text(b, "#pair h3").startswith("Rank 0 to rank 1: 65 messages, 744 B"),
+        "arrows go to another one",
+        text(b, "#pair h3"),
+    )
 
 
 def samples(b, has_library):
     """The program is in burn<int> most of its time."""
-    row = b.run("""(() => { const row = [...document.querySelectorAll("#samples tbody tr")].find((r) => r.innerText.includes("burn<int>")); row.querySelector("a").click(); return [...row.cells].map((c) => c.innerText); })()""")
+    row = b.run(
+        """(() => { const row = [...document.querySelectorAll("#samples tbody tr")].find((r) => r.innerText.includes("burn<int>")); row.querySelector("a").click(); return [...row.cells].map((c) => c.innerText); })()"""
+    )
     b.frame()
     ok(float(row[2].rstrip(" %")) > 50, "samples are by function", str(row))
-    ok(re.match(r".*main > .*burn<int>", text(b, "#stack .crumbs")), "with a link to the stack", text(b, "#stack"))
+    ok(
+        re.match(r".*main > .*burn<int>", text(b, "#stack .crumbs")),
+        "with a link to the stack",
+        text(b, "#stack"),
+    )
     if has_library:
-        ok("burn<int>" in b.run("document.querySelector('#hot svg g.chosen').textContent"), "in the flame graph of samples", text(b, "#hot"))
+        ok(
+            "burn<int>" in b.run("document.querySelector('#hot svg g.chosen').textContent"),
+            "in the flame graph of samples",
+            text(b, "#hot"),
+        )
 
 
 def factors(b, path):
     with open(path, encoding="utf-8") as file:
         run = json.load(file)["runs"][0]
     got = b.run("[...document.querySelectorAll('#efficiency .row > b')].map((x) => x.innerText)")
-    want = [run[name] for name in ("parallel_efficiency", "load_balance", "communication_efficiency", "serialisation", "transfer")]
+    want = [
+        run[name]
+        for name in (
+            "parallel_efficiency",
+            "load_balance",
+            "communication_efficiency",
+            "serialisation",
+            "transfer",
+        )
+    ]
     same(got, [f"{100 * share:.1f} %" for share in want], "the efficiencies are those of report")
 
 
 def looks(b):
-    unnamed = b.run("""[...document.querySelectorAll("button, input, select, [tabindex='0'], iframe")].filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.title || e.labels && e.labels.length)).map((e) => e.outerHTML)""")
+    unnamed = b.run(
+        """[...document.querySelectorAll("button, input, select, [tabindex='0'], iframe")].filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.title || e.labels && e.labels.length)).map((e) => e.outerHTML)"""
+    )
     same(unnamed, [], "all that can be focused has a name")
     b.prefer("dark")
-    b.wait("document.documentElement.dataset.theme === 'dark' && regtracePage.lines.frame.contentDocument.documentElement.dataset.theme === 'dark'")
+    b.wait(
+        "document.documentElement.dataset.theme === 'dark' && regtracePage.lines.frame.contentDocument.documentElement.dataset.theme === 'dark'"
+    )
     ok(True, "dark where that is preferred, with the time lines")
     b.prefer("light")
     sorted_by = "[...document.querySelectorAll('#ranks tbody tr')].map((r) => r.id)"
@@ -192,7 +280,11 @@ def looks(b):
 
 def complaints(b):
     same(b.errors, [], "the browser has no complaint")
-    same([r for r in b.requests if not r.startswith(("file://", "about:", "data:"))], [], "and has asked nobody")
+    same(
+        [r for r in b.requests if not r.startswith(("file://", "about:", "data:"))],
+        [],
+        "and has asked nobody",
+    )
 
 
 def without_library(page, out):
@@ -213,11 +305,19 @@ def tables(b, path, row):
     same(b.run("typeof d3"), "undefined", "a page without d3")
     same(b.run("document.querySelectorAll('svg').length"), 0, "has no pictures")
     ok("Without d3" in text(b, "#notes"), "and says why")
-    ok("MPI_Send" in text(b, "#flame .branches"), "it has the call tree as a list", text(b, "#flame"))
+    ok(
+        "MPI_Send" in text(b, "#flame .branches"),
+        "it has the call tree as a list",
+        text(b, "#flame"),
+    )
     b.run(f"document.querySelector('#{row} td:nth-child(4) a').click()")
     b.frame()
     same(text(b, "#path .crumbs"), path + " > MPI_Send", "whose paths are chosen likewise")
-    same(b.run("document.querySelectorAll('#messages .sheet tbody tr').length"), 2, "and the messages as a table")
+    same(
+        b.run("document.querySelectorAll('#messages .sheet tbody tr').length"),
+        2,
+        "and the messages as a table",
+    )
 
 
 def main():
@@ -239,7 +339,11 @@ def main():
         ok("swap_all<int>" in text(b, "#paths table"), "so are names of functions")
         same(b.run("regtracePage.windows.map((w) => w.ordinal)"), [0, 1, 2], "its windows")
         go(b, "#event-task-clock")
-        same(b.run("document.querySelectorAll('#event tbody tr').length"), 2, "a link to an event shows its counts by rank")
+        same(
+            b.run("document.querySelectorAll('#event tbody tr').length"),
+            2,
+            "a link to an event shows its counts by rank",
+        )
         samples(b, has_library)
         b.open(damaged, ready=READY)
         ok("rank-00001.h5" in text(b, "#notes"), "a file that cannot be read is named")
@@ -247,7 +351,11 @@ def main():
     with Browser(width=500, height=800, dark=True) as b:
         b.open("plain.html", ready=READY)
         tables(b, path, row)
-        same(b.run("document.documentElement.scrollWidth <= 500"), True, "a narrow window needs no scrolling to the side")
+        same(
+            b.run("document.documentElement.scrollWidth <= 500"),
+            True,
+            "a narrow window needs no scrolling to the side",
+        )
         complaints(b)
 
 

@@ -36,7 +36,14 @@ class Call:
     """A call or an edge: begin and end are the same then."""
 
     def __init__(self, rank, name, begin, peer=None, tag=None):
-        self.rank, self.name, self.begin, self.end, self.peer, self.tag = rank, name, begin, begin, peer, tag
+        self.rank, self.name, self.begin, self.end, self.peer, self.tag = (
+            rank,
+            name,
+            begin,
+            begin,
+            peer,
+            tag,
+        )
         self.path = ()  # return offsets, the outermost first
         self.cause = None  # the call for which it waits
         self.waits_until = begin
@@ -48,12 +55,21 @@ class Call:
 def read(path):
     """Returns (rank, window -> calls with the edges around them)."""
     with h5py.File(path, "r") as f:
-        rank, points, offset, drift = int(f.attrs["rank"]), f["calibration"][:], int(f.attrs["clock_offset_ns"]), float(f.attrs["clock_drift"])
-        names = {int(r["code"]): (r["name"].decode(), r["label"].decode()) for r in f["functions"][:]}
+        rank, points, offset, drift = (
+            int(f.attrs["rank"]),
+            f["calibration"][:],
+            int(f.attrs["clock_offset_ns"]),
+            float(f.attrs["clock_drift"]),
+        )
+        names = {
+            int(r["code"]): (r["name"].decode(), r["label"].decode()) for r in f["functions"][:]
+        }
         rows = {int(r["path"]): (int(r["parent"]), int(r["offset"])) for r in f["paths"][:]}
         events = f["events"][:]
     first, last = points[0], points[-1]
-    rate = (int(last["monotonic_ns"]) - int(first["monotonic_ns"])) / (int(last["ticks"]) - int(first["ticks"]))
+    rate = (int(last["monotonic_ns"]) - int(first["monotonic_ns"])) / (
+        int(last["ticks"]) - int(first["ticks"])
+    )
     windows = collections.defaultdict(list)
     for e in events:
         if int(e["thread"]) != 0:
@@ -67,7 +83,9 @@ def read(path):
         elif name == "EV_WINDOW_CLOSE":
             calls.append(Call(rank, "the window's closing", ns))
         elif name.startswith("MPI_") and label == "enter":
-            calls.append(Call(rank, name, ns, signed(int(e["a"]) & 0xFFFFFFFF), signed(int(e["a"]) >> 32)))
+            calls.append(
+                Call(rank, name, ns, signed(int(e["a"]) & 0xFFFFFFFF), signed(int(e["a"]) >> 32))
+            )
         elif name.startswith("MPI_"):
             calls[-1].end = ns
             if int(e["flags"]) & PATH:
@@ -77,8 +95,18 @@ def read(path):
 
 def find_causes(ranks):
     """Sets for whom calls wait, and until when. ranks: rank -> calls."""
-    sends = {(c.rank, c.peer, c.tag): c for calls in ranks.values() for c in calls if c.name in ("MPI_Send", "MPI_Ssend")}
-    receives = {(c.peer, c.rank, c.tag): c for calls in ranks.values() for c in calls if c.name in ("MPI_Recv", "MPI_Irecv")}
+    sends = {
+        (c.rank, c.peer, c.tag): c
+        for calls in ranks.values()
+        for c in calls
+        if c.name in ("MPI_Send", "MPI_Ssend")
+    }
+    receives = {
+        (c.peer, c.rank, c.tag): c
+        for calls in ranks.values()
+        for c in calls
+        if c.name in ("MPI_Recv", "MPI_Irecv")
+    }
     for calls in ranks.values():
         open_receives = []
         for c in calls:
@@ -98,7 +126,9 @@ def find_causes(ranks):
         last = max(meeting, key=lambda x: x.begin)
         for c in meeting:
             root = next((x for x in meeting if x.rank == c.peer), None)
-            c.cause = root if c.name == "MPI_Bcast" and c is not root and root.begin > c.begin else last
+            c.cause = (
+                root if c.name == "MPI_Bcast" and c is not root and root.begin > c.begin else last
+            )
     for calls in ranks.values():
         for c in calls:
             until = min(c.cause.begin, c.end) if c.cause is not None else c.begin
@@ -121,7 +151,11 @@ def slices(calls, before, begin, end):
 
 class Costs:
     def __init__(self, ranks):
-        self.ranks, self.direct, self.propagated = ranks, collections.Counter(), collections.Counter()
+        self.ranks, self.direct, self.propagated = (
+            ranks,
+            collections.Counter(),
+            collections.Counter(),
+        )
         for calls in ranks.values():
             for c in calls:
                 if c.waits_until > c.begin:
@@ -130,14 +164,22 @@ class Costs:
     def common_time(self, waiting, late):
         """When were the ranks of both calls, before these, at the same time last?"""
         mine, others = self.ranks[waiting.rank], self.ranks[late.rank]
-        mine, others = mine[:mine.index(waiting)], others[:others.index(late)]
+        mine, others = mine[: mine.index(waiting)], others[: others.index(late)]
         times = [mine[0].begin, others[0].begin]
-        met = {(id(c.cause)): c.cause.begin for c in mine if c.waits_until > c.begin and c.cause.begin <= c.end}
+        met = {
+            (id(c.cause)): c.cause.begin
+            for c in mine
+            if c.waits_until > c.begin and c.cause.begin <= c.end
+        }
         for c in mine:
             if id(c.cause) in met and c.cause.rank == late.rank:
                 times.append(c.cause.begin)
         for c in others:
-            if c.waits_until > c.begin and c.cause.begin <= c.end and (c.cause.rank == waiting.rank or id(c.cause) in met):
+            if (
+                c.waits_until > c.begin
+                and c.cause.begin <= c.end
+                and (c.cause.rank == waiting.rank or id(c.cause) in met)
+            ):
                 times.append(c.cause.begin)
         return max(times)
 
@@ -146,7 +188,9 @@ class Costs:
         begin, end = self.common_time(wait, late), wait.waits_until
         own = slices(self.ranks[late.rank], late, begin, end)
         other = slices(self.ranks[wait.rank], wait, begin, wait.begin)
-        excess = {activity: ns - other[activity] for activity, ns in own.items() if ns > other[activity]}
+        excess = {
+            activity: ns - other[activity] for activity, ns in own.items() if ns > other[activity]
+        }
         total = sum(excess.values())
         for activity, ns in excess.items():
             part = cost * ns / total
@@ -164,18 +208,41 @@ class Costs:
 def critical_path(ranks):
     """Returns (length, its begin, activity -> time, rank -> time)."""
     first = min(calls[0].begin for calls in ranks.values())
-    longest = {calls[0]: (calls[0].begin - first, None, None) for calls in ranks.values()}  # length at the end, from where, what
+    longest = {
+        calls[0]: (calls[0].begin - first, None, None) for calls in ranks.values()
+    }  # length at the end, from where, what
     begins = {}
     before = {c: last for calls in ranks.values() for last, c in zip(calls, calls[1:])}
-    steps = sorted([(c.begin, 0, c.rank, c) for c in before] + [(c.end, 1, c.rank, c) for c in before], key=lambda s: s[:3])
+    steps = sorted(
+        [(c.begin, 0, c.rank, c) for c in before] + [(c.end, 1, c.rank, c) for c in before],
+        key=lambda s: s[:3],
+    )
     for _, is_end, _, c in steps:
         if not is_end:
             begins[c] = longest[before[c]][0] + c.begin - before[c].end
             continue
-        ways = [(begins[c] + c.end - c.waits_until, before[c], [(("between",) + before[c].label() + c.label(), c.begin - before[c].end), (("call",) + c.label(), c.end - c.waits_until)])]
+        ways = [
+            (
+                begins[c] + c.end - c.waits_until,
+                before[c],
+                [
+                    (("between",) + before[c].label() + c.label(), c.begin - before[c].end),
+                    (("call",) + c.label(), c.end - c.waits_until),
+                ],
+            )
+        ]
         if c.cause in begins and c.waits_until > c.begin and c.cause.begin <= c.end:
             x = c.cause
-            ways.append((begins[x] + c.end - x.begin, before[x], [(("between",) + before[x].label() + x.label(), x.begin - before[x].end), (("call",) + c.label(), c.end - x.begin)]))
+            ways.append(
+                (
+                    begins[x] + c.end - x.begin,
+                    before[x],
+                    [
+                        (("between",) + before[x].label() + x.label(), x.begin - before[x].end),
+                        (("call",) + c.label(), c.end - x.begin),
+                    ],
+                )
+            )
         longest[c] = max(ways, key=lambda w: w[0])
     c = last = max((calls[-1] for calls in ranks.values()), key=lambda x: x.end)
     activities, on_rank = collections.Counter(), collections.Counter()
@@ -191,7 +258,10 @@ def critical_path(ranks):
 
 def label(row):
     def of(call):
-        return (call["function"], tuple(int(place["return_offset"], 16) for place in call["call_path"]))
+        return (
+            call["function"],
+            tuple(int(place["return_offset"], 16) for place in call["call_path"]),
+        )
 
     if row["kind"] == "between":
         return ("between",) + of(row["from"]) + of(row["to"])
@@ -215,18 +285,36 @@ def main(run, reports):
         find_causes(parts)
         costs = Costs(parts)
         rows = {(d["rank"],) + label(d): d for d in report["delays"]}
-        compare(f"window {number}, direct", {k: d["direct_ns"] for k, d in rows.items()}, costs.direct)
-        compare(f"window {number}, propagated", {k: d["propagated_ns"] for k, d in rows.items()}, costs.propagated)
+        compare(
+            f"window {number}, direct", {k: d["direct_ns"] for k, d in rows.items()}, costs.direct
+        )
+        compare(
+            f"window {number}, propagated",
+            {k: d["propagated_ns"] for k, d in rows.items()},
+            costs.propagated,
+        )
         length, activities, on_rank = critical_path(parts)
         path = report["critical_path"]
         compare(f"window {number}, path", {"length": path["length_ns"]}, {"length": length})
-        compare(f"window {number}, path", {label(a): a["path_ns"] for a in path["activities"]}, activities)
-        compare(f"window {number}, path by rank", {r["rank"]: r["path_ns"] for r in path["ranks"]}, on_rank)
+        compare(
+            f"window {number}, path",
+            {label(a): a["path_ns"] for a in path["activities"]},
+            activities,
+        )
+        compare(
+            f"window {number}, path by rank",
+            {r["rank"]: r["path_ns"] for r in path["ranks"]},
+            on_rank,
+        )
         means = collections.Counter()
         for calls in parts.values():
             for activity, ns in slices(calls, None, -1e30, 1e30).items():
                 means[activity] += ns / len(parts)
-        compare(f"window {number}, mean", {label(a): a["mean_ns"] for a in path["activities"]}, {k: means[k] for k in activities if activities[k] > 0})
+        compare(
+            f"window {number}, mean",
+            {label(a): a["mean_ns"] for a in path["activities"]},
+            {k: means[k] for k in activities if activities[k] > 0},
+        )
     print(len(reports), "windows compared")
 
 
