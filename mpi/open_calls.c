@@ -16,7 +16,7 @@
  * Cut edges move the cursor, so an interrupted swap fails and tries again. */
 #include "mpi/open_calls.h"
 
-#include "mpi/call_sites.h"
+#include "mpi/site_paths.h"
 #include "mpi/wrapper.h"
 
 #include "base/sys.h"

@@ -2,7 +2,7 @@
  * Adds MPI calls to the profile in the stream. */
 #include "mpi/profile.h"
 
-#include "mpi/call_sites.h"
+#include "mpi/site_paths.h"
 #include "mpi/wrapper.h"
 
 #include "base/log.h"

@@ -7,7 +7,7 @@
 #ifndef REGTRACE_MPI_PROFILE_H
 #define REGTRACE_MPI_PROFILE_H
 
-#include "mpi/call_sites.h"
+#include "mpi/site_paths.h"
 
 /* The entries that the thread has found. A key with an older generation is not valid: the stream
  * has changed, other code lies at the address, or a handle is that of another communicator. */

@@ -4,7 +4,7 @@
  * record. */
 #include "preload/affinity.h"
 #include "preload/count/counting.h"
-#include "preload/count/profile.h"
+#include "preload/count/profile_part.h"
 #include "preload/count/sampling.h"
 #include "preload/images/image_records.h"
 #include "preload/libc/interpose.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starts a recording when there is something to record: makes the folder and the stream, and starts
  * the writer. */
-#include "preload/count/profile.h"
+#include "preload/count/profile_part.h"
 #include "preload/libc/interpose.h"
 #include "preload/life.h"
 #include "preload/process.h"

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "writer/empty_folder.h"
-#include "writer/perf_map.h"
+#include "writer/perf_map_copy.h"
 #include "writer/repair/verify.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Function names as users write them. */
-#ifndef REGTRACE_BASE_NAME_H
-#define REGTRACE_BASE_NAME_H
+#ifndef REGTRACE_BASE_NAMES_NAME_H
+#define REGTRACE_BASE_NAMES_NAME_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds the names that are most similar to a misspelt one. For programs; no library links it. */
-#ifndef REGTRACE_BASE_NEAREST_H
-#define REGTRACE_BASE_NEAREST_H
+#ifndef REGTRACE_BASE_NAMES_NEAREST_H
+#define REGTRACE_BASE_NAMES_NEAREST_H
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #include "preload/affinity.h"
 #include "preload/count/counter_records.h"
 #include "preload/count/counting.h"
-#include "preload/count/profile.h"
+#include "preload/count/profile_part.h"
 #include "preload/count/sampling.h"
 #include "preload/count/totals.h"
 #include "preload/images/image_records.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * `regtrace doctor`: says what works on this machine, what does not and why, and whether a program
  * can be traced. */
-#include "tools/helper.h"
+#include "tools/helper_process.h"
 #include "tools/installed.h"
 #include "tools/doctor/doctor.h"
 #include "tools/json.h"

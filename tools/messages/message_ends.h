@@ -5,7 +5,7 @@
 
 #include "tools/messages/handle_table.h"
 #include "tools/messages/messages.h"
-#include "tools/messages/numbers.h"
+#include "tools/messages/recorded_numbers.h"
 #include "tools/messages/posted_receives.h"
 #include "tools/messages/waiting_ends.h"
 

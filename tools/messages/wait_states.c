@@ -8,7 +8,7 @@
 #include "base/toolkit/array.h"
 #include "tools/messages/meetings.h"
 #include "tools/messages/message_functions.h"
-#include "tools/messages/numbers.h"
+#include "tools/messages/recorded_numbers.h"
 #include "tools/messages/recorded_until.h"
 #include "tools/mpi_leave.h"
 

@@ -5,7 +5,7 @@
 #include "tools/channels/event_replay.h"
 #include "tools/open_run.h"
 #include "tools/output.h"
-#include "tools/page/page.h"
+#include "tools/page/page_parts.h"
 #include "tools/report/efficiency.h"
 #include "tools/report/hot/hot.h"
 #include "tools/report/report.h"

@@ -2,7 +2,7 @@
  * `regtrace report`: shows the run at a glance, or as JSON. */
 #include "tools/messages/messages.h"
 #include "tools/report/efficiency.h"
-#include "tools/report/options.h"
+#include "tools/report/report_options.h"
 #include "tools/open_run.h"
 #include "tools/report/report.h"
 

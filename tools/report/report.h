@@ -9,7 +9,7 @@
 #include "tools/json.h"
 #include "tools/report/calls/call_sites.h"
 #include "tools/report/calls/call_tree.h"
-#include "tools/report/pieces.h"
+#include "tools/report/report_pieces.h"
 #include "tools/report/report_profile.h"
 #include "tools/tools.h"
 #include "writer/writer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The profile of MPI calls in a report: how often and how long each function was called. */
-#ifndef REGTRACE_TOOLS_REPORT_PROFILE_H
-#define REGTRACE_TOOLS_REPORT_PROFILE_H
+#ifndef REGTRACE_TOOLS_REPORT_REPORT_PROFILE_H
+#define REGTRACE_TOOLS_REPORT_REPORT_PROFILE_H
 
 #include "tools/json.h"
 #include "writer/writer.h"

@@ -3,7 +3,7 @@
 #include "base/toolkit/beside.h"
 #include "base/format/value_protocol.h"
 #include "pmu/pmu.h"
-#include "tools/helper.h"
+#include "tools/helper_process.h"
 #include "tools/run/run.h"
 
 #include <errno.h>

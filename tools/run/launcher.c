@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Recognizes launchers, finds the program of the ranks among their arguments, and passes our
  * environment through them. */
-#include "tools/helper.h"
+#include "tools/helper_process.h"
 #include "tools/run/run.h"
 
 #include "base/identity.h"

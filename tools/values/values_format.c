@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Asks the plug-in how to write values: runs regtrace-vprofiler --format, which answers each
  * question by a line, and gives it up when it fails. */
-#include "tools/helper.h"
+#include "tools/helper_process.h"
 #include "tools/installed.h"
 #include "tools/values/value_profiles.h"
 

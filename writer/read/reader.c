@@ -7,7 +7,7 @@
 #include "base/toolkit/array.h"
 #include "writer/claim.h"
 #include "writer/file/rankfile.h"
-#include "writer/perf_map.h"
+#include "writer/perf_map_copy.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPI calls of a run by function and call site, all ranks together. */
-#ifndef REGTRACE_TOOLS_REPORT_CALL_SITES_H
-#define REGTRACE_TOOLS_REPORT_CALL_SITES_H
+#ifndef REGTRACE_TOOLS_REPORT_CALLS_CALL_SITES_H
+#define REGTRACE_TOOLS_REPORT_CALLS_CALL_SITES_H
 
 #include "base/toolkit/key_table.h"
 #include "tools/addresses.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The tree of all call paths of MPI calls, all ranks together: `regtrace report --tree`. */
-#ifndef REGTRACE_TOOLS_REPORT_CALL_TREE_H
-#define REGTRACE_TOOLS_REPORT_CALL_TREE_H
+#ifndef REGTRACE_TOOLS_REPORT_CALLS_CALL_TREE_H
+#define REGTRACE_TOOLS_REPORT_CALLS_CALL_TREE_H
 
 #include "base/toolkit/key_table.h"
 #include "tools/addresses.h"

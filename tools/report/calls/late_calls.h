@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Calls that came late, by rank, function and call path, and what other ranks waited for them. */
-#ifndef REGTRACE_TOOLS_REPORT_LATE_CALLS_H
-#define REGTRACE_TOOLS_REPORT_LATE_CALLS_H
+#ifndef REGTRACE_TOOLS_REPORT_CALLS_LATE_CALLS_H
+#define REGTRACE_TOOLS_REPORT_CALLS_LATE_CALLS_H
 
 #include "base/toolkit/key_table.h"
 #include "tools/json.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The longest of some waits: where a reader of the report looks first. */
-#ifndef REGTRACE_TOOLS_REPORT_LONGEST_WAIT_H
-#define REGTRACE_TOOLS_REPORT_LONGEST_WAIT_H
+#ifndef REGTRACE_TOOLS_REPORT_CALLS_LONGEST_WAIT_H
+#define REGTRACE_TOOLS_REPORT_CALLS_LONGEST_WAIT_H
 
 #include "tools/json.h"
 #include "tools/messages/wait_states.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages by sender, receiver and call path of the send. */
-#ifndef REGTRACE_TOOLS_REPORT_PAIR_SITES_H
-#define REGTRACE_TOOLS_REPORT_PAIR_SITES_H
+#ifndef REGTRACE_TOOLS_REPORT_CALLS_PAIR_SITES_H
+#define REGTRACE_TOOLS_REPORT_CALLS_PAIR_SITES_H
 
 #include "base/error.h"
 #include "base/toolkit/key_table.h"

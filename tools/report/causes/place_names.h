@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gives call paths, functions and named regions of rank files numbers that all ranks share. Each is
  * looked up once. */
-#ifndef REGTRACE_TOOLS_REPORT_PLACE_NAMES_H
-#define REGTRACE_TOOLS_REPORT_PLACE_NAMES_H
+#ifndef REGTRACE_TOOLS_REPORT_CAUSES_PLACE_NAMES_H
+#define REGTRACE_TOOLS_REPORT_CAUSES_PLACE_NAMES_H
 
 #include "tools/causes/history.h"
 

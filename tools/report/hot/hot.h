@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Samples of a run, by function and source line: `regtrace report --hot`. */
-#ifndef REGTRACE_TOOLS_REPORT_HOT_H
-#define REGTRACE_TOOLS_REPORT_HOT_H
+#ifndef REGTRACE_TOOLS_REPORT_HOT_HOT_H
+#define REGTRACE_TOOLS_REPORT_HOT_HOT_H
 
 #include "tools/addresses.h"
 #include "tools/json.h"

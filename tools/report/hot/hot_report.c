@@ -2,7 +2,7 @@
  * `regtrace report --hot`: shows the samples of a run. */
 #include "tools/open_run.h"
 #include "tools/report/hot/hot.h"
-#include "tools/report/options.h"
+#include "tools/report/report_options.h"
 
 #include <errno.h>
 

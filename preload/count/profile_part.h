@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The part of the library that profiles MPI calls (REGTRACE_MODE=profile); mpi/profile.h does the
  * work. */
-#ifndef REGTRACE_PRELOAD_COUNT_PROFILE_H
-#define REGTRACE_PRELOAD_COUNT_PROFILE_H
+#ifndef REGTRACE_PRELOAD_COUNT_PROFILE_PART_H
+#define REGTRACE_PRELOAD_COUNT_PROFILE_PART_H
 
 #include "preload/thread.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Perf maps: lists of the functions that a process has compiled at run time. Its just-in-time
  * compiler writes one to /tmp/perf-PID.map; the run's folder keeps a copy. */
-#ifndef REGTRACE_WRITER_PERF_MAP_H
-#define REGTRACE_WRITER_PERF_MAP_H
+#ifndef REGTRACE_WRITER_PERF_MAP_COPY_H
+#define REGTRACE_WRITER_PERF_MAP_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>

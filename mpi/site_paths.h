@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Call sites of MPI calls: return addresses outside regtrace and the MPI library, as numbers of
  * call paths (struct stream_path). */
-#ifndef REGTRACE_MPI_CALL_SITES_H
-#define REGTRACE_MPI_CALL_SITES_H
+#ifndef REGTRACE_MPI_SITE_PATHS_H
+#define REGTRACE_MPI_SITE_PATHS_H
 
 #include "mpi/mpi.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Numbers of messages and of collective calls, as the recording gives them (mpi/numbers.h): an
  * event tells the number of what follows it; later ones of the same key have the next numbers. */
-#ifndef REGTRACE_TOOLS_MESSAGES_NUMBERS_H
-#define REGTRACE_TOOLS_MESSAGES_NUMBERS_H
+#ifndef REGTRACE_TOOLS_MESSAGES_RECORDED_NUMBERS_H
+#define REGTRACE_TOOLS_MESSAGES_RECORDED_NUMBERS_H
 
 #include "base/error.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Helper programs of the command: starts them, and captures what they write. */
-#ifndef REGTRACE_TOOLS_HELPER_H
-#define REGTRACE_TOOLS_HELPER_H
+#ifndef REGTRACE_TOOLS_HELPER_PROCESS_H
+#define REGTRACE_TOOLS_HELPER_PROCESS_H
 
 #include <stddef.h>
 #include <sys/types.h>

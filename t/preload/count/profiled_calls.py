@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares profiles of MPI calls with the program's own log and with events, by h5py alone.
 
-usage: mpi_profile.py log RUN LOG | events RUN | calls RUN FUNCTION
+usage: profiled_calls.py log RUN LOG | events RUN | calls RUN FUNCTION
 
 log: LOG.RANK.THREAD has lines "FUNCTION LINE", one a call; prints what differs, then "N calls
 compared". events: all calls are in windows too; prints what differs, then "N sums compared". calls:
@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stack"))
 from call_sites import lines_of  # noqa: E402
 
+
 def files(run):
     for name in sorted(glob.glob(os.path.join(run, "rank-*.h5"))):
         with h5py.File(name) as f:
@@ -29,7 +30,11 @@ def sound(rows, times):
     for t in times:
         by_row[int(t["row"])] += int(t["calls"])
     for i, r in enumerate(rows):
-        if not int(r["min_ticks"]) * int(r["calls"]) <= int(r["ticks"]) <= int(r["max_ticks"]) * int(r["calls"]):
+        if (
+            not int(r["min_ticks"]) * int(r["calls"])
+            <= int(r["ticks"])
+            <= int(r["max_ticks"]) * int(r["calls"])
+        ):
             print("row", i, "has impossible times:", r)
         if by_row[i] != int(r["calls"]):
             print("row", i, "has", r["calls"], "calls, its times", by_row[i])
@@ -51,13 +56,17 @@ def compare_log(run, log):
         for thread in (0, 1):
             try:
                 with open(f"{log}.{rank}.{thread}", encoding="ascii") as file:
-                    want = collections.Counter((thread, w[0], int(w[1])) for w in map(str.split, file))
+                    want = collections.Counter(
+                        (thread, w[0], int(w[1])) for w in map(str.split, file)
+                    )
             except FileNotFoundError:
                 continue
             for key, n in want.items():
                 compared += n
                 if got[key] != n:
-                    print(f"rank {rank}: thread, function, line {key}: logged {n} calls, the profile has {got[key]}")
+                    print(
+                        f"rank {rank}: thread, function, line {key}: logged {n} calls, the profile has {got[key]}"
+                    )
     print(compared, "calls compared")
 
 
@@ -84,7 +93,11 @@ def compare_events(run):
             amount[key] += 0 if to_nobody else known & (2**48 - 1)
             ticks[key] += int(e["clock"]) - int(enter["clock"])
         rows = f["mpi_profile"][:]
-        got, got_bytes, got_ticks = collections.Counter(), collections.Counter(), collections.Counter()
+        got, got_bytes, got_ticks = (
+            collections.Counter(),
+            collections.Counter(),
+            collections.Counter(),
+        )
         for r in rows:
             key = (names[int(r["code"])], int(r["comm"]))
             if not r["nested"]:
@@ -94,10 +107,14 @@ def compare_events(run):
         for key in calls | got:
             compared += 1
             if (calls[key], amount[key]) != (got[key], got_bytes[key]):
-                print(f"rank {f.attrs['rank']}: {key}: events have {calls[key]} calls and {amount[key]} bytes, "
-                      f"the profile has {got[key]} and {got_bytes[key]}")
+                print(
+                    f"rank {f.attrs['rank']}: {key}: events have {calls[key]} calls and {amount[key]} bytes, "
+                    f"the profile has {got[key]} and {got_bytes[key]}"
+                )
             if got_ticks[key] < ticks[key]:
-                print(f"rank {f.attrs['rank']}: {key}: the profile has {got_ticks[key]} ticks, events have {ticks[key]}")
+                print(
+                    f"rank {f.attrs['rank']}: {key}: the profile has {got_ticks[key]} ticks, events have {ticks[key]}"
+                )
     print(compared, "sums compared")
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds call sites: the wrappers leave the places of their return addresses with the open calls. */
-#include "mpi/call_sites.h"
+#include "mpi/site_paths.h"
 
 #include "mpi/wrapper.h"
 

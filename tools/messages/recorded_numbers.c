@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps the next number of each key in a hash table that grows. */
-#include "tools/messages/numbers.h"
+#include "tools/messages/recorded_numbers.h"
 
 #include "base/format/event.h"
 

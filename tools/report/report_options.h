@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What `regtrace report` is asked for. */
-#ifndef REGTRACE_TOOLS_REPORT_OPTIONS_H
-#define REGTRACE_TOOLS_REPORT_OPTIONS_H
+#ifndef REGTRACE_TOOLS_REPORT_REPORT_OPTIONS_H
+#define REGTRACE_TOOLS_REPORT_REPORT_OPTIONS_H
 
 #include "tools/tools.h"
 

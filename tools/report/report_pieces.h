@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the report adds to its sums, piece by piece, for those who sum up otherwise: by window, say.
  */
-#ifndef REGTRACE_TOOLS_REPORT_PIECES_H
-#define REGTRACE_TOOLS_REPORT_PIECES_H
+#ifndef REGTRACE_TOOLS_REPORT_REPORT_PIECES_H
+#define REGTRACE_TOOLS_REPORT_REPORT_PIECES_H
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gives each thread of a profiled run the room in which mpi/profile.c remembers its entries. */
-#include "preload/count/profile.h"
+#include "preload/count/profile_part.h"
 
 #include "preload/process.h"
 

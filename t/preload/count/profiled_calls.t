@@ -5,7 +5,7 @@
 # and without room.
 . "$(dirname "$0")/../../lib.sh"
 needs addr2line
-compare() { run 60 "$PYTHON" "$here/mpi_profile.py" "$@"; }
+compare() { run 60 "$PYTHON" "$here/profiled_calls.py" "$@"; }
 # record MPI RANKS OPTIONS -- PROGRAM [ARGUMENT]...
 record() {
     local mpi=$1 ranks=$2 options=()
@@ -54,7 +54,7 @@ for mpi in openmpi mpich; do
     fi
 done
 have_mpi openmpi || done_testing
-mpicc.openmpi -O1 -g -o "$T/calls" "$here/mpi_profile.c"
+mpicc.openmpi -O1 -g -o "$T/calls" "$here/profiled_calls.c"
 if [ "$(uname -m)" = x86_64 ]; then
     # Bytes and communicators: a program that windows show as a whole.
     REGTRACE_DEFAULT_START=1 record openmpi 2 -control 'start:enter_func:main:bcast' -- "$APPS/comm.openmpi"

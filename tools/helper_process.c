@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Starts helper programs, and captures what they write. */
-#include "tools/helper.h"
+#include "tools/helper_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

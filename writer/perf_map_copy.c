@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps a process's perf map in the run's folder: /tmp may be empty when the run is looked at. */
-#include "writer/perf_map.h"
+#include "writer/perf_map_copy.h"
 
 #include "base/log.h"
 
