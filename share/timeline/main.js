@@ -161,7 +161,13 @@ function step(forward) {
         scroll.scrollTop = line.y - view.height / 2;
 }
 
-/* Opens the rows of a rank, and shows them on top. */
+/* The browser scrolls no further than the last row: names and rows must move alike. */
+function scrollRows(y) {
+    scroll.scrollTop = y;
+    view.top = scroll.scrollTop;
+}
+
+/* Opens the rows of a rank, and shows them on top if there are enough rows below. */
 function showRank(rank) {
     const process = processes.find((p) => p.rank === rank);
     if (!process)
@@ -169,7 +175,7 @@ function showRank(rank) {
     view.closed.delete(process.number);
     relaid();
     const row = lines.find((l) => l.process === process);
-    scroll.scrollTop = view.top = row ? row.y : 0;
+    scrollRows(row ? row.y : 0);
     changed();
 }
 
@@ -409,7 +415,7 @@ function begin() {
     resized();
     useTheme(prefersDark.matches);
     relaid();
-    scroll.scrollTop = view.top = top;
+    scrollRows(top);
     showPage("figures");
     timings.shown = performance.now();
     load(arrived).catch((error) => say(`The data could not be read: ${error.message}`));
