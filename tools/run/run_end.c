@@ -187,6 +187,32 @@ static void print_taken(const struct run_end *end)
                       end->taken_why);
 }
 
+/* Returns true if files were written but no window opened in any of them. Many ranks are as one: the
+ * first files tell. */
+static bool no_window_opened(const char *folder)
+{
+    enum { FILES = 16 };
+    struct rt_run *run = NULL;
+    struct rt_error e = {{0}};
+    bool none = rt_run_open(&run, folder, &e) == 0;
+    for (size_t i = 0; none && i < FILES && i < rt_run_count(run); i++) {
+        struct rt_rank *rank = NULL;
+        none = rt_rank_open(&rank, run, i, &e) == 0 && rt_rank_tables(rank)->window_count == 0;
+        rt_rank_close(rank);
+    }
+    rt_run_close(run);
+    return none;
+}
+
+static void print_no_window(const struct run_end *end)
+{
+    if (end->options->number[OPT_count] == 0 && !option_is_profile(end->options) &&
+        no_window_opened(end->folder))
+        (void)fprintf(stderr, "regtrace: no window opened: %s the report names what never fired\n",
+                      end->chains > 0 ? "nothing that the chains wait for came;"
+                                      : "the program did not ask for one;");
+}
+
 static void print_unfinished(const char *folder, unsigned processes)
 {
     if (processes == 0)
@@ -216,6 +242,8 @@ void run_print_end(const struct run_end *end)
         print_taken(end);
         (void)fprintf(stderr, "regtrace: %u process%s recorded in %s\n", files,
                       files == 1 ? "" : "es", folder);
+        if (p.living == 0)
+            print_no_window(end);
         print_command("report", folder);
         if (o->text[OPT_values][0] != '\0')
             print_command("values", folder);

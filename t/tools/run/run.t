@@ -222,7 +222,7 @@ chain=start:pcontrol:solve,stop:pcontrol:solved,repeat
 printf '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 0 ] && sleep 0.3\nexec "$@"\n' >"$T/late"
 for mpi in openmpi mpich; do
     if ! have_mpi $mpi; then
-        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do skip "$mpi $i" "no $mpi here"; done
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do skip "$mpi $i" "no $mpi here"; done
         continue
     fi
     app=$APPS/stencil.$mpi
@@ -233,6 +233,9 @@ for mpi in openmpi mpich; do
     is "$status" 0 "$mpi: regtrace run mpirun ends well"
     is "$out" "$plain" "$mpi: with the same output"
     like "$err" "3 processes recorded in $T/a.$mpi" "$mpi: and says where"
+    unlike "$err" 'no window opened' "$mpi: and that windows opened"
+    run 60 "$REGTRACE" run -o "$T/none.$mpi" -control start:pcontrol:nothing -- "mpirun.$mpi" -np 2 "$APPS/stencil.$mpi"
+    like "$err" 'no window opened: nothing that the chains wait for came' "$mpi: or that none did"
     ok_run "$mpi: what it recorded holds" "$REGTRACE" check "$T/a.$mpi"
     run 120 mpirun_for $mpi 3 "$REGTRACE" run -o "$T/b.$mpi" -control $chain -- "$app"
     is "$status" 0 "$mpi: mpirun regtrace run ends well"
