@@ -80,6 +80,12 @@ const char *diff_change_text(char out[32], const struct diff_figure *f);
 const char *diff_row_text(const struct diff_row *row);
 /* Returns what the noise and the marks of a comparison mean. */
 const char *diff_noise_text(const struct diff *d);
+/* Returns true if windows of one ordinal may be other parts of the program: the runs had different
+ * chains. */
+bool diff_chains_differ(const struct diff *d);
+#define DIFF_CHAINS_DIFFER                                                                         \
+    "The runs had different chains: a window of one need not be the same part of the program as "  \
+    "that of the other."
 /* Returns how many windows of a run are left out. */
 size_t diff_left_out(const struct diff *d, int run);
 /* Writes them: "3, 7-9". */

@@ -139,6 +139,8 @@ void diff_print_html(FILE *out, const struct diff *d)
                   "bold.</p>\n",
                   d->window_count, d->is_per_rank ? ", by their means over processes" : "",
                   diff_noise_text(d));
+    if (diff_chains_differ(d))
+        (void)fputs("<p><b>" DIFF_CHAINS_DIFFER "</b></p>\n", out);
     (void)fputs("<p>Click on a column to sort by it. <label><input type=\"checkbox\" id=\"sure\"> "
                 "only marked rows</label> <label>with the text "
                 "<input id=\"find\"></label></p>\n",

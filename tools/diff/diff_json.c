@@ -67,6 +67,7 @@ void diff_print_json(FILE *out, const struct diff *d)
         json_int(&j, NULL, d->windows[i]);
     json_array_end(&j);
     json_bool(&j, "per_process", d->is_per_rank);
+    json_bool(&j, "chains_differ", diff_chains_differ(d));
     for (int table = 0; table < DIFF_TABLES; table++) {
         json_array_begin(&j, diff_table_name((enum diff_table)table));
         for (size_t i = 0; i < d->row_count; i++)

@@ -114,6 +114,15 @@ void diff_write_left_out(FILE *out, const struct diff *d, int run)
     }
 }
 
+bool diff_chains_differ(const struct diff *d)
+{
+    const struct report *a = &d->run[0].report, *b = &d->run[1].report;
+    bool same = a->chain_count == b->chain_count;
+    for (size_t i = 0; same && i < a->chain_count; i++)
+        same = strcmp(a->chains[i], b->chains[i]) == 0;
+    return !same;
+}
+
 const char *diff_noise_text(const struct diff *d)
 {
     return d->window_count < 2
@@ -258,6 +267,8 @@ void diff_print_text(FILE *out, const struct diff *d, size_t top)
     (void)fprintf(out, "%zu window%s of both compared%s.\n%s\n", d->window_count,
                   d->window_count == 1 ? "" : "s",
                   d->is_per_rank ? ", by their means over processes" : "", diff_noise_text(d));
+    if (diff_chains_differ(d))
+        (void)fputs(DIFF_CHAINS_DIFFER "\n", out);
     const struct diff_row **rows = report_room(d->row_count + 1, sizeof *rows, "tables");
     for (int table = 0; rows != NULL && table < DIFF_TABLES; table++)
         print_table(out, d, (enum diff_table)table, table == DIFF_TOTALS ? 0 : top, rows);

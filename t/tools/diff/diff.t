@@ -83,10 +83,15 @@ main, one.c:$b > give, one.c:$c > MPI_Send | main, two.c:$((b + 3)) > give, two.
     trace three one 3
     compare one three "$mpi, two ranks and three"
     is "$(rows mpi | grep Send)" 'MPI_Send 16>16 1600>1600' "$mpi: as many calls of each process"
+    unlike "$(cat answer.txt)" 'different chains' "$mpi: windows of the same chain"
+    chains=start:pcontrol:level=1,stop:pcontrol:level=0 trace once one 2
+    compare one once "$mpi, another chain"
+    like "$(cat answer.txt)" 'The runs had different chains' "$mpi: another chain is no secret"
+    is "$("$PYTHON" -c 'import json; print(json.load(open("answer.json"))["chains_differ"])')" True "$mpi: nor in JSON"
     run 100 "$REGTRACE" run -quiet -mode profile -o profile -- "mpirun.$mpi" -np 2 ./p.one
     run 60 "$REGTRACE" diff profile profile
     is "$status" 1 "$mpi: profiles without windows are not compared"
     like "$err" 'no window is whole in both runs.*a profile .-mode profile. is not compared' "$mpi: and why"
-    rm -rf profile one two more again three
+    rm -rf profile once one two more again three
 done
 done_testing
