@@ -37,6 +37,7 @@ PAGE = [
     "page/paths.js",
     "page/samples.js",
     "page/waits.js",
+    "page/causes.js",
     "page/windows.js",
     "page/ranks.js",
     "page/notes.js",

@@ -232,10 +232,19 @@ void json_hex(struct json *j, const char *key, uint64_t value)
     member(j, key);
     (void)fprintf(j->out, "\"0x%" PRIx64 "\"", value);
 }
+
 void json_uint_if(struct json *j, const char *key, bool known, uint64_t value)
 {
     if (known)
         json_uint(j, key, value);
+    else
+        json_null(j, key);
+}
+
+void json_int_if(struct json *j, const char *key, bool known, int64_t value)
+{
+    if (known)
+        json_int(j, key, value);
     else
         json_null(j, key);
 }

@@ -59,5 +59,6 @@ void json_hex(struct json *j, const char *key, uint64_t value); /* "0x...", as a
 
 /* Writes `value`, or null if !known. */
 void json_uint_if(struct json *j, const char *key, bool known, uint64_t value);
+void json_int_if(struct json *j, const char *key, bool known, int64_t value);
 
 #endif

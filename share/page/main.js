@@ -76,6 +76,7 @@ const PARTS = {
     efficiency: showEfficiency,
     timeline: showTimeline,
     waits: showWaits,
+    causes: showCauses,
     paths: showPaths,
     samples: showSamples,
     messages: showMessages,

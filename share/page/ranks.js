@@ -285,15 +285,27 @@ function showCounters(section) {
 
 /* --- memory traces ---------------------------------------------------------------------------- */
 
+/* How traces of windows end, by the report's members. */
+const MEMORY_ENDS = {
+    whole: ["whole", ""],
+    jumped: [
+        "jumped",
+        "left by a jump or an exception that nobody followed, before the window ended",
+    ],
+    no_room: ["no room", "cut off or missing, as the file could not grow (-max-size)"],
+    amid: ["in a function", "ended within a function, whose last accesses are missing"],
+    never: ["nothing", "opened and closed within a handler of a signal"],
+};
+
+/* A run without memory traces has no such part. */
 function showMemory(section) {
     const some = ranks.filter((r) => r.memory && r.memory.windows > 0);
     if (some.length === 0) {
-        section.append(note("No memory trace was recorded: regtrace run -memory records them."));
+        section.remove();
+        document.querySelector("nav a[href='#memory']").remove();
         return;
     }
-    const members = Object.keys(some[0].memory).filter(
-        (name) => name !== "windows" && name !== "bytes" && some.some((r) => r.memory[name] > 0),
-    );
+    const ends = Object.keys(MEMORY_ENDS).filter((name) => some.some((r) => r.memory[name] > 0));
     section.append(
         sheet(
             [
@@ -309,16 +321,27 @@ function showMemory(section) {
                     show: (r) => rankLink(r.rank, bytesText(r.memory.bytes)),
                 },
                 { head: "recorded", kind: "bar", value: (r) => r.memory.bytes },
-                ...members.map((name) => ({
-                    head: name.replaceAll("_", " "),
+                ...ends.map((name) => ({
+                    head: MEMORY_ENDS[name][0],
                     value: (r) => r.memory[name],
                     show: (r) => rankLink(r.rank, amount(r.memory[name])),
                 })),
             ],
             some,
+            {
+                caption: [
+                    "Windows of threads by how their traces ended",
+                    ...ends
+                        .filter((name) => MEMORY_ENDS[name][1])
+                        .map((name) => `${MEMORY_ENDS[name][0]}: ${MEMORY_ENDS[name][1]}`),
+                ].join("; "),
+            },
         ),
         note(
-            "regtrace skel replay writes the accesses, and regtrace skel stats their footprints, strides and reuse distances.",
+            `${bytesText(sum(some, (r) => r.memory.bytes))} in ${counted(
+                sum(some, (r) => r.memory.windows),
+                "window",
+            )} of threads. regtrace skel replay writes the accesses, and regtrace skel stats their footprints, strides and reuse distances.`,
         ),
     );
 }

@@ -25,6 +25,7 @@ struct walk {
     /* Where add_path() adds. */
     struct critical_window *window;
     uint32_t stream;
+    int64_t begin, end; /* of the stretch that it adds */
     double processes;
 };
 
@@ -63,11 +64,22 @@ static int by_window(const void *a, const void *b)
 static int add_path(void *context, uint32_t activity, int64_t ns)
 {
     struct walk *w = context;
+    struct critical_activity *a = &w->out->activities[activity];
     int32_t rank = history_thread(w->history, w->stream)->rank;
-    w->out->activities[activity].path_ns += (double)ns;
+    a->path_ns += (double)ns;
+    if ((double)ns > a->longest.ns)
+        a->longest = (struct past_moment){(double)ns, w->begin, w->end, rank, w->window->ordinal};
     if (rank >= 0 && (uint32_t)rank < w->out->rank_count)
         w->on_rank[rank] += (double)ns;
     return 0;
+}
+
+/* Adds the end of a call, from a time on, up to where the path was. */
+static void add_call(struct walk *w, uint32_t place, int64_t begin, int64_t end)
+{
+    w->begin = begin;
+    w->end = end;
+    (void)add_path(w, place, end - begin);
 }
 
 /* Returns the other thread's call to which the path crosses from this call; SIZE_MAX: it stays. */
@@ -90,6 +102,8 @@ static int go_back(struct walk *w, uint32_t stream, size_t call)
     for (;;) {
         const struct past_call *c = &t->calls[call - 1];
         w->stream = stream;
+        w->begin = c->end;
+        w->end = now;
         if (history_between(t, call, c->end, now, add_path, w) != 0)
             return -ENOMEM;
         w->cursor[stream] = call;
@@ -98,7 +112,7 @@ static int go_back(struct walk *w, uint32_t stream, size_t call)
         const struct past_wait *x = past_wait_of(t, c);
         size_t late = crosses(w, c, x);
         now = late == SIZE_MAX ? c->begin : x->for_ns;
-        (void)add_path(w, c->place, c->end - now);
+        add_call(w, c->place, now, c->end);
         if (late == SIZE_MAX) {
             call--;
             continue;
@@ -109,7 +123,7 @@ static int go_back(struct walk *w, uint32_t stream, size_t call)
         call = late;
         w->window->crossings++;
         if (t->calls[call].begin < now) /* the late call was within another one */
-            (void)add_path(w, t->calls[call].place, now - t->calls[call].begin);
+            add_call(w, t->calls[call].place, t->calls[call].begin, now);
         now = t->calls[call].begin;
     }
     w->window->begin = t->calls[call - 1].end;

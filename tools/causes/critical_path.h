@@ -27,8 +27,9 @@ struct critical_window {
 };
 
 struct critical_activity {
-    double path_ns; /* on the path */
-    double mean_ns; /* mean over ranks, without waiting */
+    double path_ns;             /* on the path */
+    double mean_ns;             /* mean over ranks, without waiting */
+    struct past_moment longest; /* its longest stretch on the path, and on which rank */
 };
 
 struct critical_path {

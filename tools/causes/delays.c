@@ -115,9 +115,21 @@ static int add_span(struct search *s, const struct span *x, int64_t from)
 
 /* --- costs ------------------------------------------------------------------------------------ */
 
-static int charge(struct search *s, int32_t rank, uint32_t activity, double direct, double carried)
+/* Keeps the wait of which an activity caused most. */
+static void note_wait(struct past_moment *longest, const struct span *waiting, double cost)
+{
+    const struct past_thread *t = waiting->thread;
+    const struct past_call *c = &t->calls[waiting->last];
+    if (cost > longest->ns)
+        *longest = (struct past_moment){cost, c->begin, past_waits_until(t, c), t->rank, c->window};
+}
+
+/* Charges an activity of the late thread with its part of a wait. */
+static int charge(struct search *s, const struct span *waiting, const struct span *late,
+                  uint32_t activity, double direct, double carried)
 {
     struct delays *d = s->delays;
+    int32_t rank = late->thread->rank;
     uint32_t count = d->keys.count, n = key_table_add(&d->keys, (uint32_t)rank, activity);
     void *rows = array_grown(d->rows, count, &d->room, sizeof *d->rows);
     if (n == KEY_NONE || rows == NULL)
@@ -128,19 +140,19 @@ static int charge(struct search *s, int32_t rank, uint32_t activity, double dire
     d->rows[n].waits++;
     d->rows[n].direct_ns += direct;
     d->rows[n].carried_ns += carried;
+    note_wait(&d->rows[n].longest, waiting, direct + carried);
     return 0;
 }
 
 /* Charges the late thread's activities in proportion to what exceeds in them; all: the sum. */
-static int charge_activities(struct search *s, const struct span *late, double all, double direct,
-                             double carried)
+static int charge_activities(struct search *s, const struct span *waiting, const struct span *late,
+                             double all, double direct, double carried)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->touched_count; i++) {
         double ns = (double)s->excess[s->touched[i]].ns;
         if (ns > 0)
-            rc =
-                charge(s, late->thread->rank, s->touched[i], direct * ns / all, carried * ns / all);
+            rc = charge(s, waiting, late, s->touched[i], direct * ns / all, carried * ns / all);
     }
     return rc;
 }
@@ -183,11 +195,10 @@ static int ascribe(struct search *s, const struct span *waiting, const struct sp
         all += s->excess[s->touched[i]].ns > 0 ? (double)s->excess[s->touched[i]].ns : 0;
     all += s->waited > 0 ? (double)s->waited : 0;
     if (all == 0) /* clocks are off */
-        return charge(s, late->thread->rank, late->thread->calls[late->last].place, direct,
-                      carried);
+        return charge(s, waiting, late, late->thread->calls[late->last].place, direct, carried);
     if (s->waited > 0)
         carry(s, late, from, waited, (direct + carried) * (double)s->waited / all);
-    return charge_activities(s, late, all, direct, carried);
+    return charge_activities(s, waiting, late, all, direct, carried);
 }
 
 /* Takes the last wait of this thread that is left. */

@@ -18,9 +18,10 @@
 struct delay {
     int32_t rank; /* that came late */
     uint32_t activity;
-    uint64_t waits;    /* that it had a part in */
-    double direct_ns;  /* waits of others for this rank */
-    double carried_ns; /* waits of others that those have caused */
+    uint64_t waits;             /* that it had a part in */
+    double direct_ns;           /* waits of others for this rank */
+    double carried_ns;          /* waits of others that those have caused */
+    struct past_moment longest; /* the wait that it had the largest part in, and who waited */
 };
 
 /* Zero-initialize before use; free with delays_free(). */

@@ -41,6 +41,13 @@ struct past_wait {
     int32_t window;
 };
 
+/* When an activity mattered most. */
+struct past_moment {
+    double ns;          /* how much of it was there; 0: it never mattered */
+    int64_t begin, end; /* as in streams.h */
+    int32_t rank, window;
+};
+
 struct past_thread {
     struct past_call *calls; /* by begin; the first is an edge */
     size_t count, room;

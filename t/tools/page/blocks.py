@@ -2,7 +2,7 @@
 """Checks the data in pages, without a browser.
 
 usage: blocks.py LATE.html ODD.html PART.html DAMAGED.html PATH LOG; prints lines "ok|what" or
-"no|what|why". PATH is the call path of the late send, LOG has what it cost in ns."""
+"no|what|why". PATH is the call path of the late send, LOG what it cost in ns."""
 
 import html.parser
 import json
@@ -57,7 +57,7 @@ def late(report, path, log):
     ]
     same([r["rank"] for r in rows], [1], "the late rank, by its call path")
     with open(log, encoding="ascii") as file:
-        logged = float(file.read())
+        logged = float(file.readline())
     cost = rows[0]["cost_ns"]
     if path.startswith("main"):  # a call site alone has the sends from first() too
         ok(

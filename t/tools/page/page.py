@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks pages in a browser.
 
-usage: page.py RUN LATE.html ODD.html DAMAGED.html PATH LOG EFFICIENCY.json; prints lines "ok|what"
-or "no|what|why". PATH is the call path of the late send, LOG has what it cost in ns."""
+usage: page.py RUN LATE.html ODD.html DAMAGED.html MEMORY.html PATH FROM LOG EFFICIENCY.json
+REPORT.json; prints lines "ok|what" or "no|what|why". PATH is the call path of the late send, FROM that of the receive
+before it. LOG has what it cost in ns, and which part the rank caused between both. MEMORY.html is
+"-" if there is no run with memory traces; the file memory-bytes has what its ranks recorded."""
 
 import json
 import re
@@ -40,13 +42,19 @@ def ns(words):
     return float(number) * UNITS[unit]
 
 
+def bytes_of(words):
+    """Returns an amount such as "12.5 KiB" in bytes."""
+    number, unit = words.replace(",", "").split()
+    return float(number) * 1024 ** ["B", "KiB", "MiB"].index(unit)
+
+
 # --- the late rank --------------------------------------------------------------------------------
 
 
 def diagnosed(b, path, log):
     """Returns the id of the row of the late call. Busy machines make other calls late too."""
     with open(log, encoding="ascii") as file:
-        logged = float(file.read())
+        logged = float(file.readline())
     rows = b.run(
         "[...document.querySelectorAll('tr[id^=late-]')].map((r) => [r.id, ...[...r.cells].map((d) => d.innerText)])"
     )
@@ -74,14 +82,86 @@ def diagnosed(b, path, log):
     return row[0]
 
 
-def moment(b, run, row):
-    """The link at the cost shows a receive of rank 0 that lasts as long as the sleep or longer."""
+def causes(b, run, path, before, log):
+    """The part about causes has what the late rank did before the send, and what it cost."""
+    with open(log, encoding="ascii") as file:
+        caused = float(file.read().split()[1])
+    rows = b.run(
+        "[...document.querySelectorAll('tr[id^=delay-]')].map((r) => [r.id, ...[...r.cells].map((d) => d.innerText)])"
+    )
+    did = f"from MPI_Recv in {before} to MPI_Send in {path}"
+    row = next((r for r in rows if r[8] == did), [None] * 12)
+    same((row[1], row[10]), ("1", "0"), "what the late rank did, by its call path, and who waited")
+    if not path.startswith("main"):  # a call site alone has the sends from first() too
+        return
+    ok(
+        abs(ns(row[2]) - caused) <= 0.05 * caused,
+        "its cost is what the program logged, within 5 %",
+        f"{row[2]} and {caused}",
+    )
+    moment(b, run, f"document.querySelector('#{row[0]} td:nth-child(9) a')")
+    b.run(f"document.querySelector('#{row[0]} td:nth-child(8) a:last-child').click()")
+    b.frame()
+    same(text(b, "#path .crumbs"), path + " > MPI_Send", "its activity leads to the call path")
+
+
+def critical(b, report):
+    """The tables of the critical path have the figures of `regtrace report --json`."""
+    path = report["critical_path"]
+    tables = b.run(
+        "[...document.querySelectorAll('#causes table')].map((t) => [...t.tBodies[0].rows].map((r) => [...r.cells].map((d) => d.innerText)))"
+    )[1:]
+    longest = max(path["activities"], key=lambda a: a["path_ns"])
+    ok(
+        abs(ns(tables[0][0][0]) - longest["path_ns"]) <= 0.01 * longest["path_ns"],
+        "the critical path by activity",
+        f"{tables[0][0]} and {longest}",
+    )
+    functions = {r[0]: ns(r[1]) for r in tables[1]}
+    for name in {a["call"]["function"] for a in path["activities"] if a["kind"] == "MPI"}:
+        want = sum(
+            a["path_ns"]
+            for a in path["activities"]
+            if a["kind"] == "MPI" and a["call"]["function"] == name
+        )
+        if want > 0:
+            ok(
+                abs(functions[name] - want) <= 0.01 * want,
+                f"{name} on the critical path",
+                f"{functions[name]} and {want}",
+            )
+    between = "main, outside MPI" if "main, outside MPI" in functions else "outside MPI"
+    outside = sum(
+        a["path_ns"]
+        for a in path["activities"]
+        if a["kind"] == "between" and a["from"]["call_path"] and a["to"]["call_path"]
+    )
+    ok(functions[between] >= 3e6, "the sleep is outside MPI", str(functions))
+    ok(
+        between == "outside MPI" or abs(functions[between] - outside) <= 0.01 * outside,
+        "with all that main's functions did",
+        f"{functions} and {outside}",
+    )
+    same(
+        {r[0] for r in tables[2]},
+        {str(r["rank"]) for r in path["ranks"] if r["path_ns"] > 0},
+        "the ranks on the critical path",
+    )
+    same(
+        [r[0] for r in tables[3]],
+        [str(w["ordinal"]) for w in path["windows"] if not w["partial"]],
+        "its windows",
+    )
+
+
+def moment(b, run, link):
+    """The link shows a receive of rank 0 that lasts as long as the sleep or longer."""
     calls = run.mpi_calls()
     receives = calls[
         (calls["function"] == "MPI_Recv") & (calls["rank"] == 0) & (calls["duration_ns"] >= 3000000)
     ]
     origin = int(run.events()["time_ns"].min())
-    b.run(f"document.querySelector('#{row} td:nth-child(6) a').click()")
+    b.run(f"{link}.click()")
     b.frame()
     view = b.run(
         "(() => { const v = regtracePage.lines.frame.contentWindow.regtrace.view; return [v.from, v.to]; })()"
@@ -217,7 +297,7 @@ def cells(b):
     b.key("ArrowUp")
     b.key("ArrowRight")
     ok(
-        text(b, "#pair h3").startswith("Rank 0 to rank 1: 65 messages, 744 B"),
+        text(b, "#pair h3").startswith("Rank 0 to rank 1: 66 messages, 1,232 B"),
         "arrows go to another one",
         text(b, "#pair h3"),
     )
@@ -258,6 +338,38 @@ def factors(b, path):
         )
     ]
     same(got, [f"{100 * share:.1f} %" for share in want], "the efficiencies are those of report")
+
+
+def memory(b, page):
+    """A page of a run with memory traces. The other pages have no such part."""
+    same(
+        b.run(
+            "[!!document.querySelector('#memory'), !!document.querySelector('nav a[href=\"#memory\"]')]"
+        ),
+        [False, False],
+        "a run without memory traces has no part about them",
+    )
+    if page == "-":
+        return
+    b.open(page, ready=READY)
+    heads = b.run("[...document.querySelectorAll('#memory th')].map((h) => h.innerText)")
+    rows = b.run(
+        "[...document.querySelectorAll('#memory tbody tr')].map((r) => [...r.cells].map((c) => c.innerText))"
+    )
+    same(heads, ["rank", "windows", "recorded", "", "whole", "no room"], "memory traces by rank")
+    same(
+        [r[:2] + r[4:] for r in rows],
+        [["0", "2", "2", "0"], ["1", "3", "2", "1"]],
+        "their windows, and how they ended",
+    )
+    with open("memory-bytes", encoding="ascii") as file:
+        want = [int(n) for n in file.read().split()]
+    recorded = [bytes_of(r[2]) for r in rows]
+    ok(
+        want[0] > 0 and all(abs(a - b) <= 0.01 * b for a, b in zip(recorded, want)),
+        "and as many bytes as replay reads",
+        f"{recorded} and {want}",
+    )
 
 
 def looks(b):
@@ -306,6 +418,10 @@ def tables(b, path, row):
     same(b.run("document.querySelectorAll('svg').length"), 0, "has no pictures")
     ok("Without d3" in text(b, "#notes"), "and says why")
     ok(
+        b.run("document.querySelectorAll('#causes table').length") >= 5,
+        "and what caused waits, with the critical path, as tables",
+    )
+    ok(
         "MPI_Send" in text(b, "#flame .branches"),
         "it has the call tree as a list",
         text(b, "#flame"),
@@ -321,16 +437,21 @@ def tables(b, path, row):
 
 
 def main():
-    run, late, odd, damaged, path, log, efficiency = sys.argv[1:]
+    run, late, odd, damaged, memory_page, path, before, log, efficiency, report = sys.argv[1:]
+    with open(report, encoding="utf-8") as file:
+        report = json.load(file)
     has_library = without_library(late, "plain.html")
     with Browser() as b:
         b.open(late, ready=READY)
         row = diagnosed(b, path, log)
         factors(b, efficiency)
-        moment(b, regtrace.open(run), row)
+        opened = regtrace.open(run)
+        moment(b, opened, f"document.querySelector('#{row} td:nth-child(6) a')")
         if has_library:
             flame(b, path, row)
             cells(b)
+        causes(b, opened, path, before, log)
+        critical(b, report)
         looks(b)
         links(b)
         b.open(odd, ready=READY)
@@ -347,6 +468,7 @@ def main():
         samples(b, has_library)
         b.open(damaged, ready=READY)
         ok("rank-00001.h5" in text(b, "#notes"), "a file that cannot be read is named")
+        memory(b, memory_page)
         complaints(b)
     with Browser(width=500, height=800, dark=True) as b:
         b.open("plain.html", ready=READY)

@@ -68,6 +68,50 @@ run 60 "$REGTRACE" run -quiet -callpath $paths -events task-clock -events-mpi 1 
     -control 'start:pcontrol:part,stop:pcontrol:done,repeat' -o "$odd" -- "mpirun.$mpi" -np 2 ./odd
 is "$status" 0 "a run with odd names" || diag "$err"
 
+# Memory traces: rank 0 has two windows, rank 1 three, of which the last one needs more room than
+# there is.
+cat >windows.c <<'C'
+#include <mpi.h>
+static volatile int numbers[1000];
+static volatile unsigned at = 1;
+__attribute__((noinline)) void begin(void) { at++; }
+__attribute__((noinline)) void end(void) { at++; }
+/* Its addresses follow no rule: each has to be recorded. */
+__attribute__((noinline)) void visit(int n)
+{
+    begin();
+    for (int i = 0; i < n; i++) {
+        at = at * 1664525 + 1013904223;
+        numbers[at % 1000]++;
+    }
+    end();
+}
+int main(int argc, char **argv)
+{
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 2; i++)
+        visit(100);
+    if (rank == 1)
+        visit(1000000);
+    return MPI_Finalize();
+}
+C
+memory=-
+if [ "$(uname -m)" = x86_64 ] && [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ]; then
+    "mpicc.$mpi" -O1 -g -w -o windows windows.c || exit 99
+    run 120 "$REGTRACE" run -quiet -memory '^(visit|begin|end)$' -max-size 1M -o memory-run \
+        -control 'start:enter_func:begin,stop:enter_func:end,repeat' -- "mpirun.$mpi" -np 2 ./windows
+    is "$status" 0 "a run with memory traces" || diag "$err"
+    run 60 "$REGTRACE" page -o memory.html memory-run
+    is "$status" 0 "a page of it" || diag "$err"
+    "$REGTRACE" skel replay -format count memory-run | awk '/^# rank/ { n[$3 + 0] += $10 } END { print n[0] + 0, n[1] + 0 }' >memory-bytes
+    memory=memory.html
+else
+    skip "memory traces in pages" "memory traces are for x86-64 with Zydis"
+fi
+
 # --- files ---
 run 60 "$REGTRACE" page late-run
 is "$status" 0 "a page is made" || diag "$err"
@@ -107,8 +151,10 @@ if [ "$PYTHON" = no ]; then
 fi
 line() { grep -n "$1" "$late" | cut -d: -f1; }
 path="main, late.c:$(line ' second(i);') > second, late.c:$(line '/. from second') > give, late.c:$(line '/. the send')"
+before="main, late.c:$(line 'MPI_Recv(&x, 1, MPI_INT, 0, 2')"
 [ $paths = 16 ] || path="give, late.c:$(line '/. the send')"
 "$REGTRACE" report --efficiency --json late-run >efficiency.json
+"$REGTRACE" report --json late-run >report.json
 run 60 "$PYTHON" "$here/blocks.py" late-run-page.html odd.html part.html damaged.html "$path" log
 while IFS='|' read -r result name why; do
     [ "$result" = ok ]
@@ -120,7 +166,7 @@ if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null;
     done_testing
     exit
 fi
-PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/tools/timeline run 240 "$PYTHON" "$here/page.py" late-run late-run-page.html odd.html damaged.html "$path" log efficiency.json
+PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/tools/timeline run 240 "$PYTHON" "$here/page.py" late-run late-run-page.html odd.html damaged.html $memory "$path" "$before" log efficiency.json report.json
 while IFS='|' read -r result name why; do
     [ "$result" = ok ]
     ok $? "$name" || diag "$why"

@@ -124,6 +124,9 @@ static void json_call(struct json *j, struct report *r, const char *key, const s
     json_text(j, "function",
               x->kind == ACTIVITY_EDGE ? edge_name(x->first) : report_mpi_name(r, x->first));
     call_tree_json_path(j, r, x->kind == ACTIVITY_EDGE ? KEY_NONE : x->second);
+    uint32_t leaf =
+        x->kind == ACTIVITY_EDGE ? KEY_NONE : call_tree_leaf(&r->call_tree, x->second, x->first);
+    json_uint_if(j, "node", leaf != KEY_NONE, leaf);
     json_object_end(j);
 }
 
@@ -146,4 +149,13 @@ void report_activity_json(struct json *j, struct report *r, const struct report_
         json_call(j, r, "from", &before);
         json_call(j, r, "to", &after);
     }
+}
+
+void report_moment_json(struct json *j, const struct past_moment *m, int64_t origin_ns)
+{
+    bool is_known = m->ns > 0;
+    json_real(j, "longest_ns", is_known ? (double)(m->end - m->begin) : 0);
+    json_int_if(j, "longest_begin_ns", is_known, m->begin - origin_ns);
+    json_int_if(j, "longest_rank", is_known, m->rank);
+    json_int_if(j, "longest_window", is_known, m->window);
 }

@@ -25,9 +25,13 @@ void report_causes_free(struct report_causes *c);
 /* Prints an activity: "from MPI_Recv in main, a.c:9 to MPI_Send in work, a.c:30". */
 void report_activity_print(FILE *out, struct report *r, const struct report_causes *c,
                            const struct place_names *names, uint32_t activity);
-/* Writes the members "activity", "function" and so on. */
+/* Writes the members "kind", "function" and so on. */
 void report_activity_json(struct json *j, struct report *r, const struct report_causes *c,
                           const struct place_names *names, uint32_t activity);
+
+/* Writes the members "longest_ns", "longest_begin_ns" (ns since origin_ns), "longest_rank" and
+ * "longest_window"; all but the first are null if it never mattered. */
+void report_moment_json(struct json *j, const struct past_moment *m, int64_t origin_ns);
 
 /* --- report_delays.c -------------------------------------------------------------------------- */
 

@@ -224,6 +224,7 @@ void report_critical_path_json(struct json *j, struct report *r, const struct re
         json_real(j, "path_ns", a->path_ns);
         json_real(j, "mean_ns", a->mean_ns);
         json_real(j, "imbalance_ns", imbalance(a));
+        report_moment_json(j, &a->longest, r->origin_ns);
         report_activity_json(j, r, c, names, order[i]);
         json_object_end(j);
     }

@@ -81,6 +81,7 @@ void report_delays_json(struct json *j, struct report *r, const struct report_ca
         json_uint(j, "waits", rows[i]->waits);
         json_real(j, "direct_ns", rows[i]->direct_ns);
         json_real(j, "propagated_ns", rows[i]->carried_ns);
+        report_moment_json(j, &rows[i]->longest, r->origin_ns);
         report_activity_json(j, r, c, names, rows[i]->activity);
         json_object_end(j);
     }
