@@ -148,10 +148,11 @@ struct rt_map {
     uint32_t path, build_id; /* string ids */
 };
 
-/* /paths: one call path: a place in code that is called from the path `parent`. */
+/* /paths: one call path: a place in code that is called from the path `parent`. A row with offset 0
+ * and no image stands for callers that are not known: paths that begin there were cut. */
 struct rt_path {
     uint32_t path;            /* its number in this file, from 1 */
-    uint32_t parent;          /* 0: nothing is known of the caller */
+    uint32_t parent;          /* 0: the outermost place; a call site alone has no other */
     uint32_t image, build_id; /* string ids; 0: no image, unknown */
     uint64_t offset;          /* return address, from its image's base; without one, the address */
 };

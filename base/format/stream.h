@@ -115,7 +115,10 @@ struct stream_string {
 };
 
 /* A call path: a place in code that is called from another path. Its number is its index in the
- * table; number 0 is the empty path. The table is a hash table by `parent` and `address`. */
+ * table; number 0 is the empty path. The table is a hash table by `parent` and `address`. A path
+ * that was cut, so that it has further callers which are not known, begins with the address
+ * STREAM_PATH_CUT, without image. */
+#define STREAM_PATH_CUT UINT64_C(0)
 enum stream_path_state { PATH_FREE, PATH_IS_WRITTEN, PATH_READY, PATH_OVER };
 struct stream_path {
     _Atomic uint32_t state; /* enum stream_path_state; readable when ready, or over: not found */

@@ -35,7 +35,8 @@ enum walk_kind {
     WALK_BY_FRAME,     /* CFA = frame pointer + cfa */
     WALK_BY_FRAME_MEM, /* CFA = the word at frame pointer + cfa: functions that align their stack */
     WALK_OTHERWISE,    /* by unwind.c */
-    WALK_END           /* the outermost function */
+    WALK_END,          /* the outermost function */
+    WALK_LOST          /* nothing says where its caller's frame is */
 };
 struct walk_rule {
     _Atomic uintptr_t at; /* an address within the instruction; 0: free, CLAIMED, STALE */
@@ -129,7 +130,7 @@ RT_COLD static struct walk_rule make_rule(uintptr_t at, bool interrupted)
     struct unwind_entry e;
     struct unwind_rules u;
     struct untabled_frame f;
-    struct walk_rule made = {.kind = WALK_END};
+    struct walk_rule made = {.kind = WALK_LOST};
     if (unwind_rules_at(at, &e, &u))
         made = pack(&u, &e);
     else if (untabled_frame(at, interrupted, &f)) {
@@ -188,7 +189,17 @@ void call_walk_forget(bool (*gone)(uintptr_t address))
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
-enum step { STEP_UP, STEP_END, STEP_OTHERWISE };
+enum step {
+    STEP_UP,
+    STEP_END,      /* there is no caller */
+    STEP_LOST,     /* it cannot be found */
+    STEP_OTHERWISE /* unwind.c may find it */
+};
+
+static enum step no_rule(uint8_t kind)
+{
+    return kind == WALK_END ? STEP_END : kind == WALK_LOST ? STEP_LOST : STEP_OTHERWISE;
+}
 
 /* Moves to the caller; *back is its return address. */
 static inline enum step step_up(struct walk *w, uintptr_t *back)
@@ -200,16 +211,17 @@ static inline enum step step_up(struct walk *w, uintptr_t *back)
     else if (r.kind == WALK_BY_FRAME)
         cfa = w->fp + (uintptr_t)(intptr_t)r.cfa;
     else if (r.kind != WALK_BY_FRAME_MEM)
-        return r.kind == WALK_END ? STEP_END : STEP_OTHERWISE;
+        return no_rule(r.kind);
     else if (!read_word(w, w->fp + (uintptr_t)(intptr_t)r.cfa, &cfa))
-        return STEP_END;
+        return STEP_LOST;
     /* Frames lie one above the other, except where the code has moved to another stack. */
     if (cfa <= w->sp)
         return STEP_OTHERWISE;
     uintptr_t fp_at = (r.frame_at ? w->fp : cfa) + (uintptr_t)(intptr_t)r.frame;
-    if ((r.frame != 0 || r.frame_at) && !read_word(w, fp_at, &fp))
-        return STEP_END;
-    if (!read_word(w, cfa - sizeof cfa, back) || *back == 0)
+    if (((r.frame != 0 || r.frame_at) && !read_word(w, fp_at, &fp)) ||
+        !read_word(w, cfa - sizeof cfa, back))
+        return STEP_LOST;
+    if (*back == 0)
         return STEP_END;
     w->sp = cfa;
     w->fp = fp;
@@ -222,9 +234,10 @@ static inline enum step step_up(struct walk *w, uintptr_t *back)
 struct places {
     uintptr_t at[PATH_MOST];
     unsigned count, most;
-    unsigned known;   /* places that were there before the walk */
-    unsigned skipped; /* how many the walk leaves out at first */
-    bool whole;       /* false: a frame needs unwind.c */
+    unsigned known;    /* places that were there before the walk */
+    unsigned skipped;  /* how many the walk leaves out at first */
+    bool needs_unwind; /* a frame needs unwind.c */
+    bool is_cut;       /* there are further callers, which are not known */
 };
 
 /* Leaves the addresses as they are: to clear them all takes as long as some frames. */
@@ -233,7 +246,7 @@ static void places_begin(struct places *p, unsigned most, unsigned skipped)
     p->count = p->known = 0;
     p->most = most < PATH_MOST ? most : PATH_MOST;
     p->skipped = skipped;
-    p->whole = true;
+    p->needs_unwind = p->is_cut = false;
 }
 
 /* seen: how many places the walk has found before this one. */
@@ -251,15 +264,16 @@ static void walk_fast(struct walk *w, uintptr_t from, struct places *p)
     unsigned seen = 0;
     bool begun = from == 0;
     (void)thread_stack_bounds(&w->low, &w->high);
-    while (p->count < p->most) {
-        enum step s = step_up(w, &back);
-        p->whole = s != STEP_OTHERWISE;
-        if (s != STEP_UP)
-            break;
-        begun |= w->sp == from;
-        if (begun)
+    enum step s = STEP_UP;
+    while (p->count < p->most && s == STEP_UP) {
+        s = step_up(w, &back);
+        begun |= s == STEP_UP && w->sp == from;
+        if (begun && s == STEP_UP)
             add(p, back, seen++);
     }
+    p->needs_unwind = s == STEP_OTHERWISE;
+    /* A path of just as many places as are asked for may be whole. */
+    p->is_cut = s == STEP_LOST || (s == STEP_UP && step_up(w, &back) != STEP_END);
 }
 
 /* The same for any frames. Replaces what walk_fast() left in `p`. */
@@ -275,12 +289,16 @@ RT_COLD static void walk_slowly(struct unwind *u, uintptr_t from, struct places 
         if (begun && !memory_copies_have(u->r[UNWIND_RETURN]))
             add(p, u->r[UNWIND_RETURN] + (u->interrupted ? 1 : 0), seen++);
     }
+    p->is_cut = !unwind_is_outermost(u);
 }
 
 /* Numbers from the outermost place on. */
 static uint32_t path_number(const struct places *p)
 {
-    uint32_t path = 0;
+    bool is_cut = p->is_cut && p->count > 0;
+    uint32_t path = is_cut ? path_of(0, STREAM_PATH_CUT) : 0;
+    if (is_cut && path == 0) /* the table is full */
+        return 0;
     for (unsigned i = p->count; i-- > 0;) {
         path = path_of(path, p->at[i]);
         if (path == 0)
@@ -302,13 +320,15 @@ static __attribute__((noinline)) uint32_t path_from_return(uintptr_t return_at, 
                      : "=&r"(w.at), "=&r"(w.sp), "=&r"(w.fp));
     const uintptr_t here = w.at;
     walk_fast(&w, from, &p);
-    if (RT_UNLIKELY(!p.whole)) {
+    if (RT_UNLIKELY(p.needs_unwind)) {
         struct unwind u;
         unwind_begin_here(&u);
         walk_slowly(&u, from, &p);
     }
-    if (p.count == 0 && unwind_table(here) == NULL) /* libc has no _dl_find_object(3) */
+    if (p.count == 0 && unwind_table(here) == NULL) { /* libc has no _dl_find_object(3) */
         add(&p, return_address_read(return_at), 0);
+        p.is_cut = true;
+    }
     return path_number(&p);
 }
 
@@ -331,7 +351,7 @@ uint32_t call_path_from_entry(uintptr_t return_at, uintptr_t frame_pointer, unsi
     add(&p, back, 0);
     p.known = p.count;
     walk_fast(&w, 0, &p);
-    if (RT_UNLIKELY(!p.whole)) {
+    if (RT_UNLIKELY(p.needs_unwind)) {
         /* Rules of callers hardly ever need another register of the function's entry. */
         struct unwind u = {.back = (uintptr_t *)return_at, /* NOLINT: the thread's stack */
                            .known = 1u << UNWIND_RBP | 1u << UNWIND_RSP | 1u << UNWIND_RETURN};
@@ -353,7 +373,7 @@ uint32_t call_path_from_context(const void *context, unsigned most)
                      .interrupted = true};
     places_begin(&p, most, 0);
     walk_fast(&w, 0, &p);
-    if (RT_UNLIKELY(!p.whole)) {
+    if (RT_UNLIKELY(p.needs_unwind)) {
         struct unwind u;
         unwind_begin_context(&u, context);
         walk_slowly(&u, 0, &p);

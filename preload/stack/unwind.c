@@ -201,6 +201,19 @@ bool unwind_up(struct unwind *w)
     return unwind_rules_at(at, &e, &rules) && apply(w, &e, &rules);
 }
 
+bool unwind_is_outermost(const struct unwind *w)
+{
+    struct unwind_entry e;
+    struct unwind_rules rules;
+    uintptr_t at = w->r[UNWIND_RETURN] - (w->interrupted ? 0 : 1), cfa, back;
+    if (!unwind_rules_at(at, &e, &rules))
+        return false;
+    const struct unwind_rule *rule = &rules.r[e.return_register];
+    return rule->kind == UNWIND_UNDEFINED ||
+           (frame_address(w, &rules.cfa, &cfa) &&
+            rule_value(w, rule, cfa, e.return_register, &back, NULL) && back == 0);
+}
+
 bool unwind_up_untabled(struct unwind *w)
 {
     struct untabled_frame f;

@@ -40,7 +40,10 @@ void unwind_begin_return(struct unwind *w, uintptr_t *place, const uintptr_t kep
 /* Moves to the caller. Returns false if there is none, or if it cannot be found. */
 bool unwind_up(struct unwind *w);
 
-/* The same for a frame of code without tables (untabled.h). */
+/* Does the table say that this frame has no caller? */
+bool unwind_is_outermost(const struct unwind *w);
+
+/* The same as unwind_up() for a frame of code without tables (untabled.h). */
 bool unwind_up_untabled(struct unwind *w);
 
 /* Returns the table (.eh_frame_hdr) for this address, or NULL if there is none. probe_unwind.c */

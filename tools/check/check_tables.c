@@ -275,10 +275,10 @@ size_t check_path_row(const struct rt_rank_tables *t, uint32_t path)
 }
 
 /* Does the way from this row to the outermost place come to an end? No recorder stores longer
- * paths. */
+ * paths: a row more than -callpath says that a path was cut. */
 static bool path_ends(const struct rt_rank_tables *t, size_t row)
 {
-    for (unsigned steps = 0; steps <= OPTION_CALLPATH_MAX; steps++) {
+    for (unsigned steps = 0; steps <= OPTION_CALLPATH_MAX + 1; steps++) {
         if (row == t->path_count || t->paths[row].parent == 0)
             return true;
         row = check_path_row(t, t->paths[row].parent);

@@ -90,6 +90,8 @@ def paths(file, known):
     if None in images:
         generated = Generated(os.path.dirname(file.path), file.attributes.get("host", ""), file.pid)
         names = [generated.name(at) if image is None else name for name, image, at in zip(names, images, calls)]
+        # Offset 0 stands for callers that are not known.
+        names = ["[cut]" if image is None and at == -1 else name for name, image, at in zip(names, images, calls)]
     return pd.DataFrame({
         "path": rows["path"],
         "parent": rows["parent"],

@@ -278,9 +278,9 @@ class Run:
         """Returns a row per call path: the places that calls were made from.
 
         path: its number in the file of its rank, as mpi_calls() has it. parent: the path that it
-        was called from, 0 if unknown. function, line: of the call, from the images on this machine
-        as they are now; NA if unknown. line needs addr2line(1) of binutils, and debug information.
-        image, offset: its return address.
+        was called from, 0: none. function, line: of the call, from the images on this machine as
+        they are now; NA if unknown; "[cut]": callers that are not known. line needs addr2line(1) of
+        binutils, and debug information. image, offset: its return address.
         """
         known = Places()
         frame = self._each(rank, lambda f: program.paths(f, known))

@@ -4,8 +4,9 @@ addr2line alone.
 
 usage: own_paths.py RUN PROGRAM MOST LOG regions|functions
 
-MOST: how many callers were recorded. Prints what differs, then "N compared, M whole"; a path is
-whole if it comes to main."""
+MOST: how many callers were recorded. Prints what differs, then "N compared, M whole". A path that
+is not whole has a mark at its root, as many places as were asked for, and does not come to where
+the whole ones begin: a start of the program or of a thread. With MOST 1 there are no marks."""
 import glob
 import os
 import re
@@ -13,8 +14,6 @@ import subprocess
 import sys
 
 import h5py
-
-CUT = 4
 
 
 def texts_of(f):
@@ -26,7 +25,7 @@ def texts_of(f):
 
 
 def places_of(f, program):
-    """Returns path -> (parent, line of the call; None if it is not in the program)."""
+    """Returns path -> (parent, line of the call; None if it is not in the program, place)."""
     texts, found = texts_of(f), {}
     rows = [r for r in f["paths"][:]]
     ours = [r for r in rows if texts.get(int(r["image"])) == program]
@@ -41,19 +40,23 @@ def places_of(f, program):
     lines = [a.split("(")[0].strip().rpartition(":")[2] for a in last]
     line_of = {int(r["path"]): line for r, line in zip(ours, lines)}
     for r in rows:
-        found[int(r["path"])] = int(r["parent"]), line_of.get(int(r["path"]))
+        place = int(r["image"]), int(r["offset"])
+        found[int(r["path"])] = int(r["parent"]), line_of.get(int(r["path"])), place
     return found
 
 
 def account(path, places):
-    """Returns (lines of the program's calls, outermost first; number of all places)."""
-    lines, count = [], 0
+    """Returns (lines of the program's calls, outermost first; number of all places; the outermost
+    one; is there a mark above it?)."""
+    lines, count, outermost = [], 0, None
     while path != 0:
-        path, line = places[path]
-        count += 1
+        path, line, place = places[path]
+        if place == (0, 0):
+            return lines, count, outermost, path == 0
+        count, outermost = count + 1, place
         if line not in (None, "?", "0"):
             lines.insert(0, line)
-    return lines, count
+    return lines, count, outermost, False
 
 
 def code(text):
@@ -85,18 +88,27 @@ def functions(f, log):
 
 
 def main(run, program, most, log, what):
-    compared, whole = 0, 0
+    most, compared, roots = int(most), 0, ([], [])
     (name,) = glob.glob(os.path.join(run, "rank-*.h5"))
     with h5py.File(name) as f:
         places = places_of(f, os.path.realpath(program))
         for said, path in {"regions": regions, "functions": functions}[what](f, log):
-            want, (got, count) = said.split(">"), account(path, places)
-            full = count < int(most)
-            compared, whole = compared + 1, whole + full
+            want, (got, count, outermost, is_cut) = said.split(">"), account(path, places)
+            full, compared = not is_cut and most > 1, compared + 1
+            roots[full].append(outermost)
             # The innermost call is always one of the program.
-            if not got or count > int(most) or got != (want if full else want[-len(got) :]):
+            if (
+                not got
+                or count > most
+                or (count < most and not full)
+                or got != (want if full else want[-len(got) :])
+            ):
                 print(f"{what}: said {said}, recorded {'>'.join(got)} of {count} places")
-    print(f"{compared} compared, {whole} whole")
+    if len(set(roots[True])) > 2 or set(roots[True]) & set(roots[False]):
+        print(
+            f"whole paths begin at {set(roots[True])}, those that were cut at {set(roots[False])}"
+        )
+    print(f"{compared} compared, {len(roots[True])} whole")
 
 
 main(*sys.argv[1:])
