@@ -144,6 +144,23 @@ int addresses_outside(struct addresses *a, const struct rt_rank *rank, uint64_t 
     return name != NULL ? find_generated(a, name, item) : find_item(a, NO_IMAGE, address, item);
 }
 
+int addresses_cut(struct addresses *a, uint32_t *item)
+{
+    /* No call ends there. */
+    int rc = find_item(a, NO_IMAGE, UINT64_MAX, item);
+    struct address *p = rc == 0 ? &a->items[*item] : NULL;
+    if (p == NULL || p->named)
+        return rc;
+    p->name = strdup("[cut]");
+    p->named = p->has_line = p->is_generated = true;
+    return p->name != NULL ? 0 : -ENOMEM;
+}
+
+bool addresses_is_cut(const struct addresses *a, uint32_t item)
+{
+    return a->items[item].image == NO_IMAGE && a->items[item].offset == UINT64_MAX;
+}
+
 int addresses_find(struct addresses *a, uint64_t address, uint64_t clock, uint32_t *item)
 {
     const char *name = perf_map_name(a->perf_maps[a->perf_map_current].map, address);
@@ -196,6 +213,44 @@ const char *addresses_line(struct addresses *a, uint32_t item)
     free(name);
     p->has_line = true;
     return p->line;
+}
+
+/* Returns a hash of what the item is shown as. */
+static uint64_t text_of(const struct addresses *a, const struct address *p)
+{
+    const char *const parts[] = {p->name, p->inlined,
+                                 p->line != NULL ? p->line : a->images[p->image].path};
+    uint64_t hash = HASH_BEGIN;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i] != NULL) /* with its end, which is where the next one begins */
+            hash = hash_bytes(hash, parts[i], strlen(parts[i]) + 1);
+        else
+            hash = hash_bytes(hash, "", 1);
+    return hash;
+}
+
+int addresses_same(struct addresses *a, uint32_t *item)
+{
+    struct address *p = &a->items[*item];
+    if (!p->has_same) {
+        p->has_same = true;
+        p->same = *item;
+        (void)addresses_name(a, *item);
+        (void)addresses_line(a, *item);
+    }
+    if (p->same != *item || p->image == NO_IMAGE || (p->name == NULL && p->line == NULL)) {
+        *item = p->same;
+        return 0;
+    }
+    uint32_t count = a->texts.count, n = key_table_add(&a->texts, text_of(a, p), 0);
+    uint32_t *first = array_grown(a->first_of_text, count, &a->text_room, sizeof *first);
+    if (first == NULL || n == KEY_NONE)
+        return -ENOMEM;
+    a->first_of_text = first;
+    if (n == count)
+        first[n] = *item;
+    *item = p->same = first[n];
+    return 0;
 }
 
 const char *addresses_image_name(const struct addresses *a, uint32_t image)
@@ -254,7 +309,9 @@ void addresses_free(struct addresses *a)
     free(a->perf_maps);
     free(a->images);
     free(a->items);
+    free(a->first_of_text);
     key_table_free(&a->places);
+    key_table_free(&a->texts);
     free(a->image_of_map);
     *a = (struct addresses){0};
 }

@@ -30,7 +30,8 @@ struct address {
     char *name;    /* set by addresses_name() */
     char *line;    /* FILE:LINE, set by addresses_line(); */
     char *inlined; /* and the function that is inlined there; NULL: none */
-    bool named, has_line;
+    uint32_t same; /* set by addresses_same() */
+    bool named, has_line, has_same;
     bool is_generated; /* code that a process has compiled at run time, named by its perf map */
 };
 
@@ -46,7 +47,10 @@ struct addresses {
     size_t image_count;
     struct address *items; /* by number of `places` */
     size_t count, room;
-    struct key_table places;             /* high: image, low: offset */
+    struct key_table places; /* high: image, low: offset */
+    struct key_table texts;  /* what items are shown as, by a hash */
+    uint32_t *first_of_text; /* by number of `texts`: the first item */
+    size_t text_room;
     const struct rt_rank_tables *tables; /* of the current rank */
     uint32_t *image_of_map;              /* by index of tables->maps */
     struct address_map *perf_maps;
@@ -67,6 +71,14 @@ RT_MUST_CHECK int addresses_place(struct addresses *a, const char *path, const c
  * addresses of one function are one item. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int addresses_outside(struct addresses *a, const struct rt_rank *rank,
                                     uint64_t address, uint32_t *item);
+/* Finds or creates the item that stands for the callers of a path that was cut: "[cut]". Returns 0
+ * or -ENOMEM. */
+RT_MUST_CHECK int addresses_cut(struct addresses *a, uint32_t *item);
+/* Is this that item? */
+bool addresses_is_cut(const struct addresses *a, uint32_t item);
+/* Sets *item to the first one that is shown with the same function and line; without a line, with
+ * the same function and image. Returns 0 or -ENOMEM. */
+RT_MUST_CHECK int addresses_same(struct addresses *a, uint32_t *item);
 /* Returns the function that contains an item, looked up in the image as it is now on this machine;
  * NULL if unknown. */
 const char *addresses_name(struct addresses *a, uint32_t item);

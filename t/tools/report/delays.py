@@ -9,8 +9,10 @@ longest paths from the first opening on, forward over all calls in the order of 
 alone; each message has a tag of its own; all collective calls are on MPI_COMM_WORLD. Prints what
 differs, then "N windows compared"."""
 import collections
+import functools
 import glob
 import json
+import subprocess
 import sys
 
 import h5py
@@ -23,12 +25,21 @@ def signed(word):
     return (int(word) ^ 0x80000000) - 0x80000000
 
 
+@functools.lru_cache(None)
+def place_of(image, offset):
+    """Returns the function and line of a return address, by addr2line; without a line the offset:
+    several addresses of one line are one place."""
+    asked = ["addr2line", "-f", "-e", image, hex(offset - 1)]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split("\n")
+    return offset if len(said) < 2 or said[1][-2:] in (":0", ":?") else (said[0], said[1])
+
+
 def places(rows, path):
-    """Returns the offsets of a path, the outermost first."""
+    """Returns the places of a path, the outermost first."""
     found = ()
     while path:
-        path, offset = rows[path]
-        found = (offset,) + found
+        path, image, offset = rows[path]
+        found = (place_of(image, offset),) + found
     return found
 
 
@@ -44,7 +55,7 @@ class Call:
             peer,
             tag,
         )
-        self.path = ()  # return offsets, the outermost first
+        self.path = ()  # places, the outermost first
         self.cause = None  # the call for which it waits
         self.waits_until = begin
 
@@ -64,7 +75,15 @@ def read(path):
         names = {
             int(r["code"]): (r["name"].decode(), r["label"].decode()) for r in f["functions"][:]
         }
-        rows = {int(r["path"]): (int(r["parent"]), int(r["offset"])) for r in f["paths"][:]}
+        every = f["strings"][:].tobytes()
+        texts = {
+            int(r["id"]): every[int(r["offset"]) :][: int(r["length"])].decode()
+            for r in f["string_index"][:]
+        }
+        rows = {
+            int(r["path"]): (int(r["parent"]), texts.get(int(r["image"]), ""), int(r["offset"]))
+            for r in f["paths"][:]
+        }
         events = f["events"][:]
     first, last = points[0], points[-1]
     rate = (int(last["monotonic_ns"]) - int(first["monotonic_ns"])) / (
@@ -260,7 +279,10 @@ def label(row):
     def of(call):
         return (
             call["function"],
-            tuple(int(place["return_offset"], 16) for place in call["call_path"]),
+            tuple(
+                place_of(place["image"] or "", int(place["return_offset"], 16))
+                for place in call["call_path"]
+            ),
         )
 
     if row["kind"] == "between":

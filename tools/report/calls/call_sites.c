@@ -22,6 +22,8 @@ const struct rt_path *call_path_find(const struct rt_rank *rank, uint32_t path)
 int call_sites_place(struct addresses *a, const struct rt_rank *rank, const struct rt_path *p,
                      uint32_t *item)
 {
+    if (p->image == 0 && p->offset == 0)
+        return addresses_cut(a, item);
     /* Debug information describes the call itself, which ends before the return address. */
     if (p->image == 0)
         return addresses_outside(a, rank, p->offset - 1, item);
@@ -33,7 +35,10 @@ int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t pa
 {
     const struct rt_path *p = call_path_find(rank, path);
     *item = KEY_NONE;
-    return p != NULL ? call_sites_place(a, rank, p, item) : 0;
+    if (p == NULL)
+        return 0;
+    int rc = call_sites_place(a, rank, p, item);
+    return rc == 0 ? addresses_same(a, item) : rc;
 }
 
 int call_sites_add_calls(struct call_sites *s, int32_t rank, uint32_t function, uint32_t item,
@@ -122,7 +127,7 @@ void call_site_print(FILE *out, struct addresses *a, uint32_t item)
         const char *file = strrchr(line, '/');
         (void)fputs(", ", out);
         text_write_plain(out, file != NULL ? file + 1 : line);
-    } else if (name != NULL) {
+    } else if (name != NULL && at->image != NO_IMAGE) {
         (void)fprintf(out, " in %s", addresses_image_name(a, at->image));
     }
 }

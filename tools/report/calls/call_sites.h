@@ -28,11 +28,12 @@ struct call_sites {
 
 /* Returns the row of a call path of this rank file; NULL: 0, or it is not there. */
 const struct rt_path *call_path_find(const struct rt_rank *rank, uint32_t path);
-/* Finds or creates the item of a path's place. Returns 0 or -ENOMEM. */
+/* Finds or creates the item of a path's own place, or that of callers that are not known. Returns 0
+ * or -ENOMEM. */
 RT_MUST_CHECK int call_sites_place(struct addresses *a, const struct rt_rank *rank,
                                    const struct rt_path *p, uint32_t *item);
-/* Sets *item to the place of a call path of this rank file; KEY_NONE: unknown. Returns 0 or
- * -ENOMEM. */
+/* Sets *item to the place of a call path of this rank file, the first one with the same text;
+ * KEY_NONE: unknown. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t path,
                                   uint32_t *item);
 /* Adds calls of a rank, with their times and bytes. Ranks come one after the other. Returns 0 or

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No path is longer: -callpath is limited. */
-#define PATH_MOST (OPTION_CALLPATH_MAX + 1)
+/* No path is longer: -callpath is limited, and a row more says that a path was cut. */
+#define PATH_MOST (OPTION_CALLPATH_MAX + 2)
 
 static int node_of(struct call_tree *t, uint32_t parent, uint32_t item, bool is_mpi, uint32_t *node)
 {
@@ -43,6 +43,8 @@ int call_tree_path(struct call_tree *t, struct addresses *a, const struct rt_ran
     while (n-- > 0 && rc == 0) {
         uint32_t item;
         rc = call_sites_place(a, rank, up[n], &item);
+        if (rc == 0)
+            rc = addresses_same(a, &item);
         if (rc == 0)
             rc = node_of(t, *node, item, false, node);
     }

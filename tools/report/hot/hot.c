@@ -2,6 +2,7 @@
  * Turns places into functions and lines, and prints the tables. */
 #include "tools/report/hot/hot.h"
 
+#include "base/identity.h"
 #include "pmu/pmu.h"
 #include "tools/json.h"
 #include "tools/report/report.h"
@@ -32,6 +33,13 @@ static uint32_t find_row(struct hot_row **rows, size_t *count, char *name, uint3
     return (uint32_t)(*count)++;
 }
 
+static bool is_own(const struct hot *h, uint32_t image)
+{
+    static const char name[] = "libregtrace.so";
+    return image != NO_IMAGE &&
+           strncmp(identity_base_name(h->at.images[image].path), name, sizeof name - 1) == 0;
+}
+
 static int name_place(struct hot *h, uint32_t item)
 {
     struct hot_place *p = &h->places[item];
@@ -39,10 +47,19 @@ static int name_place(struct hot *h, uint32_t item)
     struct image_symbols *s =
         at->image != NO_IMAGE ? addresses_symbols(&h->at.images[at->image]) : NULL;
     char *function = NULL, *line = NULL;
+    p->is_own = is_own(h, at->image);
+    p->is_cut = addresses_is_cut(&h->at, item);
     if (at->is_generated && (function = strdup(at->name)) == NULL)
         return -ENOMEM;
     if (s != NULL)
         image_symbols_find(s, at->offset, &function, &line);
+    if (p->is_own) {
+        free(function);
+        if ((function = strdup("[regtrace]")) == NULL) {
+            free(line);
+            return -ENOMEM;
+        }
+    }
     p->frameless = p->weight > 0 && s != NULL && image_symbols_frameless(s, at->offset);
     p->function = find_row(&h->functions, &h->function_count, function, at->image);
     p->line = find_row(&h->lines, &h->line_count, line, at->image);
@@ -63,10 +80,10 @@ int hot_resolve(struct hot *h)
         rc = name_place(h, (uint32_t)i);
     for (uint64_t i = 0; i < h->sample_count && rc == 0; i++)
         for (uint32_t f = 0; f < h->samples[i].count; f++) {
-            uint32_t place = h->frames[h->samples[i].first + f];
-            if (!hot_is_frame(h, &h->samples[i], f))
+            const struct hot_place *p = hot_frame(h, &h->samples[i], f);
+            if (p == NULL || p->is_cut)
                 continue;
-            struct hot_row *r = &h->functions[h->places[place].function];
+            struct hot_row *r = &h->functions[p->function];
             if (r->last != i) /* once per sample, however deep the recursion */
                 r->within += h->samples[i].weight;
             r->last = i;
@@ -200,7 +217,7 @@ static void json_rows(struct json *j, const struct hot *h, const char *key, bool
     const struct hot_row **rows = sorted(lines ? h->lines : h->functions, count);
     json_array_begin(j, key);
     for (size_t i = 0; rows != NULL && i < count; i++) {
-        if (lines && rows[i]->self == 0)
+        if (rows[i]->self == 0 && (lines || rows[i]->within == 0))
             continue;
         json_object_begin(j, NULL);
         json_compact(j);

@@ -12,6 +12,8 @@ struct hot_place {
     uint64_t weight;         /* periods sampled at this very place */
     uint32_t function, line; /* indices into hot.functions, hot.lines */
     bool frameless;          /* the second frame of a sample here is its caller */
+    bool is_own;             /* in libregtrace: its function is "[regtrace]" */
+    bool is_cut;             /* stands for callers that are not known: "[cut]" */
 };
 
 /* A function, or a line of source. */
@@ -65,11 +67,15 @@ RT_MUST_CHECK int hot_collect_run(struct hot *h, const struct rt_run *run,
  * 0 or -ENOMEM. */
 RT_MUST_CHECK int hot_resolve(struct hot *h);
 
-/* Is frame `f` of the sample a function that was active? The second one may be none (struct
- * hot_sample). */
-static inline bool hot_is_frame(const struct hot *h, const struct hot_sample *s, uint32_t f)
+/* Returns frame `f` of the sample (0: the innermost) if it is a function that stacks show; else
+ * NULL. The second frame may be none (struct hot_sample). Wrappers of libregtrace, which every MPI
+ * call and thread has, are left out; a sample in libregtrace itself is in "[regtrace]". */
+static inline const struct hot_place *hot_frame(const struct hot *h, const struct hot_sample *s,
+                                                uint32_t f)
 {
-    return f != 1 || s->is_sure || h->places[h->frames[s->first]].frameless;
+    const struct hot_place *p = &h->places[h->frames[s->first + f]];
+    bool is_frame = f != 1 || s->is_sure || h->places[h->frames[s->first]].frameless;
+    return is_frame && (f == 0 || !p->is_own) ? p : NULL;
 }
 
 /* Prints a line "outer;inner PERIODS" for each stack of functions. Returns 0 or -ENOMEM. */

@@ -38,9 +38,9 @@ static int add_sample(struct stacks *s, const struct hot *h, const struct hot_sa
 {
     uint32_t node = KEY_NONE;
     for (uint32_t f = x->count; f-- > 0;) {
-        if (!hot_is_frame(h, x, f))
+        const struct hot_place *at = hot_frame(h, x, f);
+        if (at == NULL)
             continue;
-        const struct hot_place *at = &h->places[h->frames[x->first + f]];
         if (add_node(s, node, at->function, &node) != 0)
             return -ENOMEM;
     }
