@@ -284,12 +284,8 @@ function showCriticalPath(section) {
                 `The critical path of the main threads is ${duration(critical.length_ns)} long: the sequence of activities, without waiting, that decides how long windows take.`,
             ),
             activitySheet(),
-            element(
-                "div",
-                { class: "beside" },
-                criticalFunctionSheet(),
-                element("div", {}, criticalRankSheet(), criticalWindowSheet()),
-            ),
+            criticalFunctionSheet(),
+            element("div", { class: "beside" }, criticalRankSheet(), criticalWindowSheet()),
         );
     else
         section.append(

@@ -52,6 +52,11 @@ print("most", max(rows.values()))' "$T/report"
     "$REGTRACE" report --speedscope "$T/run" >"$T/profile"
     like "$(cat "$T/profile")" '"name": ?"\[cut\]"' "$mpi: and speedscope's file"
 
+    run 60 env PYTHONPATH="$REGTRACE_SOURCE/share/python" "$PYTHON" -c 'import sys, regtrace
+stacks = regtrace.open(sys.argv[1]).mpi_calls(places=True)["stack"]
+print(stacks.str.startswith("[cut];deep;").sum(), stacks.str.contains("cut", regex=False).sum())' "$T/run"
+    is "$out" "1 1" "$mpi: Python has it too" || diag "$err"
+
     # --- stacks of samples ---
     cat >"$T/own.py" <<'END'
 import glob, sys, h5py
