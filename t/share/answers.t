@@ -52,7 +52,7 @@ def refused(call, *words):
         return
     raise AssertionError(words)
 have, path = waits(), os.environ["PATH"]
-assert len(have[0]) > 10 and len(have[1]) == 8 + 120 + 1, have[1]
+assert len(have[0]) > 10 and len(have[1]) == 8 + 120 + 2, have[1]
 assert not os.path.exists(f"{folder}/channels.h5"), "reading leaves nothing in the run's folder"
 os.environ["PATH"] = "/nowhere"
 refused(waits, "needs the command regtrace", "PATH", "tool=")
