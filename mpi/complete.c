@@ -76,6 +76,14 @@ static uint64_t status_bytes(const unsigned char *status, bool *cancelled)
     return (uint64_t)n;
 }
 
+static void tell_receive(struct recorder_thread *t, const struct mpi_completed *c)
+{
+    if (mpi_is_partitioned(c->number))
+        mpi_tell_partitioned(t, EV_MPI_RECEIVE_NUMBER, &c->partitioned);
+    else
+        mpi_tell_receive(t, c->number, c->outside);
+}
+
 /* Records the completion in a window. For some kinds, the status tells nothing more. */
 static void emit_completion(struct recorder_thread *t, uint64_t request,
                             const struct mpi_completed *c, const unsigned char *status,
@@ -90,7 +98,7 @@ static void emit_completion(struct recorder_thread *t, uint64_t request,
     uint32_t source = mpi_peer((mpi_word)(int64_t)status_int(status, mpi_abi.status_source));
     uint32_t tag = mpi_tag((mpi_word)(int64_t)status_int(status, mpi_abi.status_tag));
     uint32_t cut = c->kind == MPI_REQUEST_UNKNOWN ? (uint32_t)EVENT_FLAG_CUT << 24 : 0;
-    mpi_tell_receive(t, c->number, c->outside);
+    tell_receive(t, c);
     (void)recorder_emit(t, EV_MPI_COMPLETE | cut, request, mpi_peer_tag(source, tag));
     (void)recorder_emit(t, EV_MPI_BYTES | cut, request, bytes);
 }

@@ -221,7 +221,9 @@ class Body:
         if "PERSISTENT" not in kinds:
             return f"mpi_request_made(t, window, {request}, {kinds}, {number});"
         roles = self.f.roles
-        known = "peer" in roles and "tag" in roles and not self.f.name.startswith("P")
+        if "partitioned" in roles:
+            return f"mpi_request_made_partitioned(t, window, {request}, {kinds}, &partitioned);"
+        known = "peer" in roles and "tag" in roles
         address = self.address(roles["peer"], roles["tag"]) if known else "0, 0, 0"
         return f"mpi_request_made_persistent(t, window, {request}, {kinds}, {address});"
 
@@ -381,6 +383,11 @@ def follows(body):
     if f.name == "Request_free":
         return ([f"uint64_t ending = {body.handle('*request')};", "const struct mpi_noted noted = mpi_request_noted(ending);"],
                 ["if (result == 0)", "    mpi_request_freed(ending, noted);"])
+    if "partitioned" in f.roles:
+        sends = "true" if f.roles["partitioned"] == "sends" else "false"
+        address = body.address(f.roles["peer"], f.roles["tag"])
+        return ([f"struct mpi_partitioned partitioned = mpi_partitioned_begin({address}, {sends});"],
+                ["mpi_partitioned_made(&partitioned, result == 0);", "if (result == 0)", f"    {body.request_made()}"])
     if "request" in f.roles and "PERSISTENT" in request_kind(f):
         return [], ["if (result == 0)", f"    {body.request_made()}"]
     return [], []

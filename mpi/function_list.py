@@ -9,10 +9,10 @@ KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "fun
          "op", "errhandler", "message", "session"})
 ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
          "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin",
-         "sends", "receives", "waits", "initializes"}
+         "sends", "receives", "waits", "initializes", "partitioned"}
 # A large-count function has these roles of the small one.
 OF_SMALL = ("sends", "receives", "waits", "initializes")
-VALUES = {"receives": {"in_call", "later"}, "waits": {"messages", "first_message", "receiver", "ranks", "all_ranks"}}
+VALUES = {"receives": {"in_call", "later"}, "partitioned": {"sends", "receives"}, "waits": {"messages", "first_message", "receiver", "ranks", "all_ranks"}}
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
 

@@ -16,6 +16,10 @@ struct comm_entry *number_comm_entry(uint32_t comm);
 /* Takes the next number of a key. Returns a lost number if there is no room for the key. */
 mpi_number number_take_send(uint32_t comm, int32_t dest, int32_t tag);
 mpi_number number_take_receive(uint32_t comm, int32_t source, int32_t tag);
+/* Partitioned requests have keys of their own, whose tags have this bit; other tags are not
+ * negative. number_calls() counts calls that make requests of such a key, for partitioned.c. */
+#define NUMBER_PARTITIONED_TAG (1u << 31)
+_Atomic uint64_t *number_calls(mpi_number n);
 /* Gives back the key's last number. Returns false if it was not the last one. */
 bool number_give_back(mpi_number n);
 /* The key's, or the communicator's, later receives have no numbers. */
@@ -29,6 +33,9 @@ void number_key_of(mpi_number n, uint32_t *comm, int32_t *peer, int32_t *tag);
 uint64_t number_value(mpi_number n);
 /* Returns the communicator's number for events, or 0 if it has none. */
 uint32_t number_comm_id(struct recorder_thread *t, uint32_t comm);
+/* Records a number. comm: as number_comm_id() returns it; 0: the event that follows has none. */
+void number_record(struct recorder_thread *t, uint32_t code, uint32_t comm, uint64_t peer_tag,
+                   uint64_t number);
 
 /* Adds a receive that begins to the list. Returns its number at once if no receive in the list can
  * belong to its key; not if it is_cancelling: it may get no message. */

@@ -26,10 +26,11 @@ struct number_key {
     _Atomic uint64_t count;
     /* What a reader of the thread that recorded last knows: hash of thread and window << 32 | the
      * number that it takes the key's next event to have. */
-    _Atomic uint64_t told;
+    _Atomic uint64_t told; /* of a partitioned key: number_calls() */
 };
-static struct number_key keys[KEYS + 1]; /* 0 is NUMBER_LOST's */
-static _Atomic bool had_no_room;         /* a new key may have been used before */
+#define PARTITIONED_KEY ((uint64_t)NUMBER_PARTITIONED_TAG << 32) /* in peer_tag */
+static struct number_key keys[KEYS + 1];                         /* 0 is NUMBER_LOST's */
+static _Atomic bool had_no_room; /* a new key may have been used before */
 
 uint32_t mpi_numbering;
 _Atomic uint64_t mpi_messages_unnumbered;
@@ -128,7 +129,8 @@ static bool is_over(uint32_t comm)
 static struct number_key *begin_key(struct number_key *k, uint32_t comm, uint64_t peer_tag)
 {
     const struct comm_entry *e = number_comm_entry(comm);
-    bool lost = (comm & RECEIVES) != 0 && e != NULL && atomic_load(&e->receives_lost);
+    bool lost = (comm & RECEIVES) != 0 && (peer_tag & PARTITIONED_KEY) == 0 && e != NULL &&
+                atomic_load(&e->receives_lost);
     atomic_store_explicit(&k->peer_tag, peer_tag, memory_order_relaxed);
     atomic_store_explicit(&k->count, lost ? LOST : 0, memory_order_relaxed);
     atomic_store_explicit(&k->told, 0, memory_order_relaxed);
@@ -208,6 +210,11 @@ static struct number_key *key_at(mpi_number n)
     return &keys[n >> NUMBER_BITS];
 }
 
+_Atomic uint64_t *number_calls(mpi_number n)
+{
+    return &key_at(n)->told;
+}
+
 bool number_give_back(mpi_number n)
 {
     uint64_t number = n & NUMBER_MASK; /* the count that follows it */
@@ -235,7 +242,8 @@ void number_lose_receives(uint32_t comm)
     if (e != NULL)
         atomic_store(&e->receives_lost, true);
     for (uint32_t i = 1; i <= KEYS; i++)
-        if (atomic_load(&keys[i].comm) == (comm | RECEIVES))
+        if (atomic_load(&keys[i].comm) == (comm | RECEIVES) &&
+            (atomic_load(&keys[i].peer_tag) & PARTITIONED_KEY) == 0)
             atomic_fetch_or(&keys[i].count, LOST);
     count_unnumbered();
 }
@@ -296,7 +304,7 @@ static mpi_number receive(uint64_t comm, int source, int tag, bool now)
     struct comm_entry *e = comm_find(comm, true);
     mpi_number n;
     bool any = source == mpi_abi.any_source || tag == mpi_abi.any_tag;
-    bool alone = atomic_load_explicit(&mpi_undecided, memory_order_relaxed) == 0;
+    bool alone = (uint32_t)atomic_load_explicit(&mpi_undecided, memory_order_relaxed) == 0;
     if (e == NULL)
         n = no_room();
     else if (RT_LIKELY(!any && alone))
@@ -414,18 +422,25 @@ is_known(struct recorder_thread *t, _Atomic uint64_t *told, uint64_t number, boo
     return known;
 }
 
+void number_record(struct recorder_thread *t, uint32_t code, uint32_t comm, uint64_t peer_tag,
+                   uint64_t number)
+{
+    if (comm == 0) /* those of its key go on */
+        (void)recorder_emit(t, code, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY),
+                            EVENT_PUT(EV_MPI_SEND_NUMBER, number, EVENT_NO_NUMBER));
+    else
+        (void)recorder_emit(t, code, peer_tag,
+                            EVENT_PUT(EV_MPI_SEND_NUMBER, number, number) |
+                                EVENT_PUT(EV_MPI_SEND_NUMBER, comm, comm));
+}
+
 static void tell(struct recorder_thread *t, uint32_t code, mpi_number n, bool always)
 {
     struct number_key *k = key_at(n);
     uint32_t id = n != NUMBER_LOST ? number_comm_id(t, atomic_load(&k->comm)) : 0;
     uint64_t number = number_value(n);
-    if (id == 0) /* the event that follows has no number; those of its key go on */
-        (void)recorder_emit(t, code, mpi_peer_tag(MPI_NOBODY, MPI_NOBODY),
-                            EVENT_PUT(EV_MPI_SEND_NUMBER, number, EVENT_NO_NUMBER));
-    else if (!is_known(t, &k->told, number, always))
-        (void)recorder_emit(t, code, atomic_load(&k->peer_tag),
-                            EVENT_PUT(EV_MPI_SEND_NUMBER, number, number) |
-                                EVENT_PUT(EV_MPI_SEND_NUMBER, comm, id));
+    if (id == 0 || !is_known(t, &k->told, number, always))
+        number_record(t, code, id, atomic_load(&k->peer_tag), number);
 }
 
 void mpi_tell_send(struct recorder_thread *t, mpi_number n, bool always)

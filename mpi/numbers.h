@@ -14,7 +14,7 @@
  *
  * An event gets its number by EV_MPI_SEND_NUMBER, EV_MPI_RECEIVE_NUMBER or EV_MPI_COLLECTIVE_NUMBER
  * before it, unless its number is one more than that of the key's last event of the same thread in
- * the same window. */
+ * the same window. Numbers of partitioned messages are always recorded (partitioned.c). */
 #ifndef REGTRACE_MPI_NUMBERS_H
 #define REGTRACE_MPI_NUMBERS_H
 
@@ -60,9 +60,37 @@ void mpi_number_cancelled(mpi_number n, bool a_send, bool is_over);
 /* The same if its request was freed, so that it is never known. */
 void mpi_number_cancel_freed(mpi_number n);
 
-/* Not 0: receives are undecided, or requests are being cancelled, so completions outside windows
- * matter as well. */
-extern _Atomic uint32_t mpi_undecided RT_HIDDEN;
+/* Not 0: completions outside windows matter as well. In the low half, the number of receives that
+ * are undecided and of requests that are being cancelled; in the high half, that of partitioned
+ * receives that are active. */
+extern _Atomic uint64_t mpi_undecided RT_HIDDEN;
+#define MPI_PARTITIONED_ACTIVE (UINT64_C(1) << 32)
+
+/* Partitioned messages (partitioned.c): one call makes a request, whose starts have the numbers. */
+struct mpi_partitioned {
+    uint32_t comm; /* number_comm() */
+    int32_t peer, tag;
+    mpi_number number; /* of the request before its first start; NO_NUMBER: it gets none */
+    /* Until the call has ended: */
+    mpi_number order; /* the request's place in the order of its key */
+    uint64_t others;  /* what was known of other such calls when it began */
+};
+/* A call begins that makes a partitioned request: `a_send`: of sends. Pass the result to
+ * mpi_partitioned_made(), which sets `number`. made: the call has succeeded. */
+struct mpi_partitioned mpi_partitioned_begin(uint64_t comm, int peer, int tag, bool a_send);
+void mpi_partitioned_made(struct mpi_partitioned *p, bool made);
+/* Is it the number of such a request, or of its current message? */
+static inline bool mpi_is_partitioned(mpi_number n)
+{
+    return n >> 46 == 1;
+}
+/* Returns the number of the request's next message; NO_NUMBER if there are no more numbers. */
+mpi_number mpi_partitioned_next(mpi_number n);
+/* A request that had numbers gets none from now on. */
+void mpi_partitioned_lost(void);
+/* Records the number in a window, before the event that has it. */
+void mpi_tell_partitioned(struct recorder_thread *t, uint32_t code,
+                          const struct mpi_partitioned *p);
 
 /* Record the number in a window, before the event that has it. */
 void mpi_tell_send(struct recorder_thread *t, mpi_number n, bool always);

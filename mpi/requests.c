@@ -42,6 +42,7 @@ static struct request_entry {
     _Atomic uint64_t value;    /* kinds and flags | times << 8 | window << 32 */
     _Atomic mpi_number number; /* of its message */
     uint32_t made_in;          /* the window in which it was made */
+    uint32_t partitioned_comm; /* of a partitioned request: number_comm(); `comm` is 0 then */
     /* a persistent request's arguments */
     uint64_t comm;
     int32_t peer, tag;
@@ -127,6 +128,15 @@ static bool is_predefined(uint64_t request)
            (mpi_abi_is_variable(request, 0) || mpi_abi_is_variable(request, 1));
 }
 
+/* While a partitioned receive is active, completions outside windows matter: MPICH (4.0.2) leaves
+ * the status of the last completion to a wait for an inactive one, so the status does not tell
+ * whether such a wait completes it. */
+static void close_partitioned(unsigned kinds)
+{
+    if ((kinds & (ACTIVE | MPI_REQUEST_RECEIVE)) == (ACTIVE | MPI_REQUEST_RECEIVE))
+        atomic_fetch_sub(&mpi_undecided, MPI_PARTITIONED_ACTIVE);
+}
+
 static struct request_entry *note(const struct recorder_thread *t, int32_t window, uint64_t request,
                                   unsigned kinds, mpi_number number)
 {
@@ -143,6 +153,8 @@ static struct request_entry *note(const struct recorder_thread *t, int32_t windo
         kinds |= ACTIVE | (twice ? SHARED : (unsigned)(before & SHARED));
     }
     mpi_number had = atomic_load_explicit(&e->number, memory_order_relaxed);
+    if (RT_UNLIKELY(mpi_is_partitioned(had))) /* the library has given its handle anew */
+        close_partitioned((unsigned)before);
     /* Its end was not seen, nor is it being waited for: the library has given its handle anew. */
     if (RT_UNLIKELY((had & NUMBER_UNDECIDED) != 0) && (before & (ACTIVE | AWAITED)) == ACTIVE)
         mpi_number_freed(had);
@@ -178,14 +190,52 @@ void mpi_request_made_persistent(const struct recorder_thread *t, int32_t window
     e->tag = tag;
 }
 
+void mpi_request_made_partitioned(const struct recorder_thread *t, int32_t window, uint64_t request,
+                                  unsigned kinds, const struct mpi_partitioned *p)
+{
+    struct request_entry *e = note(t, window, request, kinds | MPI_REQUEST_PERSISTENT, p->number);
+    if (e == NULL) {
+        if (p->number != NO_NUMBER)
+            mpi_partitioned_lost();
+        return;
+    }
+    e->comm = 0;
+    e->partitioned_comm = p->comm;
+    e->peer = p->peer;
+    e->tag = p->tag;
+}
+
+static struct mpi_partitioned partitioned_of(const struct request_entry *e, mpi_number n)
+{
+    return (struct mpi_partitioned){
+        .comm = e->partitioned_comm, .peer = e->peer, .tag = e->tag, .number = n};
+}
+
+/* Returns the number of the request's message. */
+static mpi_number start_partitioned(struct recorder_thread *t, const struct request_entry *e,
+                                    unsigned kinds, mpi_number before)
+{
+    const struct mpi_partitioned p = partitioned_of(e, mpi_partitioned_next(before));
+    close_partitioned(kinds); /* its completion was not seen */
+    if (p.number == NO_NUMBER)
+        mpi_partitioned_lost();
+    else if ((kinds & MPI_REQUEST_RECEIVE) != 0)
+        atomic_fetch_add(&mpi_undecided, MPI_PARTITIONED_ACTIVE);
+    else if (t->recording != 0)
+        mpi_tell_partitioned(t, EV_MPI_SEND_NUMBER, &p);
+    return p.number;
+}
+
 void mpi_request_started(struct recorder_thread *t, uint64_t request)
 {
     struct request_entry *e = find(request);
     uint64_t value = e != NULL ? atomic_load_explicit(&e->value, memory_order_relaxed) : 0;
     if ((value & MPI_REQUEST_PERSISTENT) == 0)
         return;
-    mpi_number n = NO_NUMBER;
-    if (e->comm != 0 && (value & MPI_REQUEST_RECEIVE) != 0) {
+    mpi_number n = NO_NUMBER, before = atomic_load_explicit(&e->number, memory_order_relaxed);
+    if (mpi_is_partitioned(before)) {
+        n = start_partitioned(t, e, (unsigned)value, before);
+    } else if (e->comm != 0 && (value & MPI_REQUEST_RECEIVE) != 0) {
         n = mpi_number_receive(e->comm, e->peer, e->tag);
     } else if (e->comm != 0) {
         n = mpi_number_send(e->comm, e->peer, e->tag);
@@ -204,6 +254,12 @@ void mpi_request_cancelling(uint64_t request)
         (value & (ACTIVE | CANCELLING)) != ACTIVE)
         return;
     mpi_number n = atomic_load_explicit(&e->number, memory_order_relaxed);
+    if (mpi_is_partitioned(n)) { /* not by the standard: nobody knows what its starts are then */
+        close_partitioned((unsigned)value);
+        mpi_partitioned_lost();
+        atomic_store_explicit(&e->number, NO_NUMBER, memory_order_relaxed);
+        return;
+    }
     bool asks = mpi_number_cancelling(&n, (value & MPI_REQUEST_RECEIVE) == 0);
     atomic_store_explicit(&e->number, n, memory_order_relaxed);
     if (asks)
@@ -259,7 +315,9 @@ static void forget(struct request_entry *e, uint64_t request, uint64_t noted)
 
 void mpi_request_freed(uint64_t request, struct mpi_noted noted)
 {
-    if ((noted.value & ACTIVE) != 0 && (noted.value & MPI_REQUEST_RECEIVE) != 0)
+    if (mpi_is_partitioned(noted.number))
+        close_partitioned((unsigned)noted.value);
+    else if ((noted.value & ACTIVE) != 0 && (noted.value & MPI_REQUEST_RECEIVE) != 0)
         mpi_number_freed(noted.number);
     if ((noted.value & CANCELLING) != 0)
         mpi_number_cancel_freed(noted.number);
@@ -278,6 +336,7 @@ struct mpi_completed mpi_request_completed(const struct recorder_thread *t, uint
         return c;
     bool here = is_of_window(t, value), persistent = (value & MPI_REQUEST_PERSISTENT) != 0;
     bool receive = (value & MPI_REQUEST_RECEIVE) != 0;
+    bool partitioned = e != NULL && mpi_is_partitioned(noted.number);
     if (!here && !persistent && (mpi_numbering == 0 || is_predefined(request)))
         return c;
     if (!persistent && (value & SHARED) == 0)
@@ -285,8 +344,13 @@ struct mpi_completed mpi_request_completed(const struct recorder_thread *t, uint
     else if (e != NULL)
         (void)atomic_compare_exchange_strong(&e->value, &value, value & ~(uint64_t)ACTIVE);
     c.kind = MPI_REQUEST_NONE;
-    if (persistent && (here ? (value & ACTIVE) == 0 : receive && empty))
+    bool was_seen = here || (partitioned && receive); /* ACTIVE is up to date */
+    if (persistent && (was_seen ? (value & ACTIVE) == 0 : receive && empty))
         return c;
+    if (partitioned) {
+        close_partitioned((unsigned)value);
+        c.partitioned = partitioned_of(e, noted.number);
+    }
     c.kind = MPI_REQUEST_OTHER;
     if ((value & SHARED) != 0)
         return c;

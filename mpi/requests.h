@@ -34,10 +34,13 @@ void mpi_request_made(const struct recorder_thread *t, int32_t window, uint64_t 
                       unsigned kinds, mpi_number number);
 /* The request receives the message of a matched probe. */
 void mpi_request_of_probe(uint64_t request);
-/* The same for a persistent request of a send or a receive with these arguments; comm 0: of
- * something else. mpi_request_started() numbers its message, and records a send's number. */
+/* The same for a persistent request of a send or a receive with these arguments (comm 0: of
+ * something else), and for a partitioned one. mpi_request_started() numbers its message, and records
+ * a send's number. */
 void mpi_request_made_persistent(const struct recorder_thread *t, int32_t window, uint64_t request,
                                  unsigned kinds, uint64_t comm, int peer, int tag);
+void mpi_request_made_partitioned(const struct recorder_thread *t, int32_t window, uint64_t request,
+                                  unsigned kinds, const struct mpi_partitioned *p);
 void mpi_request_started(struct recorder_thread *t, uint64_t request);
 /* MPI_Cancel is called for the request. */
 void mpi_request_cancelling(uint64_t request);
@@ -58,10 +61,11 @@ void mpi_request_awaited(uint64_t request, struct mpi_noted noted);
 /* A completed request. */
 struct mpi_completed {
     enum mpi_request_kind kind;
-    mpi_number number; /* of its message */
-    bool receives;     /* it is a receive */
-    bool outside;      /* posted, or made, outside the window */
-    bool cancelling;   /* mpi_number_cancelled() must be called */
+    mpi_number number;                  /* of its message */
+    struct mpi_partitioned partitioned; /* if mpi_is_partitioned(number) */
+    bool receives;                      /* it is a receive */
+    bool outside;                       /* posted, or made, outside the window */
+    bool cancelling;                    /* mpi_number_cancelled() must be called */
 };
 /* Returns what has completed. `noted`: from mpi_request_await(). `empty`: the status is MPI-3.1's
  * empty status (3.7.3), which inactive requests have. */

@@ -13,7 +13,7 @@
 #define ENTRIES 1024u
 #define BATCH 16u /* few, because the stack may be small */
 
-_Atomic uint32_t mpi_undecided;
+_Atomic uint64_t mpi_undecided;
 
 enum entry_state {
     OPEN,     /* has got no message yet */
@@ -54,13 +54,14 @@ static void give_lock(bool taken)
 }
 
 /* Call it with the lock, or while one thread alone uses MPI. */
-static void add_undecided(uint32_t n)
+static void add_undecided(int64_t n)
 {
     if (atomic_load_explicit(&mpi_concurrent, memory_order_relaxed))
-        atomic_fetch_add(&mpi_undecided, n);
+        atomic_fetch_add(&mpi_undecided, (uint64_t)n);
     else
         atomic_store_explicit(&mpi_undecided,
-                              atomic_load_explicit(&mpi_undecided, memory_order_relaxed) + n,
+                              atomic_load_explicit(&mpi_undecided, memory_order_relaxed) +
+                                  (uint64_t)n,
                               memory_order_relaxed);
 }
 
@@ -84,7 +85,7 @@ static void take_out(uint32_t i)
     count--;
     if (i < count)
         memmove(&list[i], &list[i + 1], (count - i) * sizeof *list);
-    add_undecided((uint32_t)-1);
+    add_undecided(-1);
 }
 
 /* Numbers what can be numbered. Takes received ones out of the list: puts up to BATCH recorded ones

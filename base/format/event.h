@@ -58,6 +58,14 @@ _Static_assert(sizeof(struct event_slot) == 32, "a slot is 32 bytes");
 
 /* In EV_MPI_SEND_NUMBER and EV_MPI_RECEIVE_NUMBER: the message has no number. */
 #define EVENT_NO_NUMBER ((UINT64_C(1) << 47) - 1)
+/* In the same events: set in the number of a partitioned message, which no other message has
+ * (mpi/partitioned.c). */
+#define EVENT_PARTITIONED (UINT64_C(1) << 46)
+
+static inline bool event_is_partitioned(uint64_t number)
+{
+    return number != EVENT_NO_NUMBER && (number & EVENT_PARTITIONED) != 0;
+}
 
 #define EVENT_HEAD(code, flags, cpu, mark)                                                         \
     ((uint64_t)(code) | (uint64_t)(flags) << 24 | (uint64_t)(uint16_t)(cpu) << 32 |                \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Unit tests of mpi/ that need no MPI: names, safe reading of strings, cut edges, arguments that
- * are passed through. */
+ * Unit tests of mpi/ that need no MPI: names, safe reading of strings, numbers of partitioned
+ * messages, cut edges, arguments that are passed through. */
 #include "mpi/mpi.h"
 #include "mpi/functions.h"
+#include "mpi/number_keys.h"
 #include "t/tap.h"
 
 #include <stdlib.h>
@@ -57,6 +58,62 @@ static void test_strings(void)
     is_int(mpi_read_string((uint64_t)(uintptr_t) "x", buffer, 0), -1, "no room");
 }
 
+/* --- numbers of partitioned messages ---------------------------------------------------------- */
+
+enum { SOME_COMM = 5 };
+
+static mpi_number made_one(int tag, bool a_send)
+{
+    struct mpi_partitioned p = mpi_partitioned_begin(SOME_COMM, 1, tag, a_send);
+    mpi_partitioned_made(&p, true);
+    return p.number;
+}
+
+/* The numbers of a key's requests lie one after the other, and none is that of another message. */
+static void test_partitioned_numbers(void)
+{
+    bool apart = true, ends = true;
+    uint64_t last = 0;
+    for (uint64_t order = 0; order < 70000; order++) {
+        mpi_number n = made_one(0, true);
+        unsigned bits = 0;
+        while (order >> bits != 0)
+            bits++;
+        apart &= n > last && event_is_partitioned(n) && mpi_is_partitioned(n);
+        apart &= mpi_partitioned_next(n) == n + 1;
+        last = n + (UINT64_C(1) << (40 - bits)) - 1;
+        apart &= last < EVENT_NO_NUMBER && event_is_partitioned(last);
+        ends &= mpi_partitioned_next(last - 1) == last && mpi_partitioned_next(last) == NO_NUMBER;
+    }
+    ok(apart, "requests of a key have numbers apart from each other");
+    ok(ends, "... until there are no more");
+    ok(!mpi_is_partitioned(NO_NUMBER) && !mpi_is_partitioned(NUMBER_LOST) &&
+           !mpi_is_partitioned(mpi_number_send(SOME_COMM, 1, 0)) &&
+           !event_is_partitioned(EVENT_NO_NUMBER),
+       "other numbers are not taken for them");
+}
+
+static void test_partitioned_calls(void)
+{
+    mpi_number first = made_one(1, true), second = made_one(1, true);
+    ok(made_one(1, false) == first && made_one(1, false) == second,
+       "requests of sends and of receives count apart, and alike");
+    struct mpi_partitioned a = mpi_partitioned_begin(SOME_COMM, 1, 1, false);
+    mpi_partitioned_made(&a, false);
+    mpi_number third = made_one(1, true);
+    ok(made_one(1, false) == third, "a call that fails does not count");
+    uint64_t before = mpi_messages_unnumbered;
+    a = mpi_partitioned_begin(SOME_COMM, 1, 1, true);
+    struct mpi_partitioned b = mpi_partitioned_begin(SOME_COMM, 1, 1, true);
+    mpi_partitioned_made(&a, true);
+    mpi_partitioned_made(&b, true);
+    ok(a.number == NO_NUMBER && b.number == NO_NUMBER && mpi_messages_unnumbered == before + 2,
+       "of calls at once nobody knows the order: they are counted");
+    (void)made_one(1, false);
+    (void)made_one(1, false);
+    ok(made_one(1, true) == made_one(1, false), "later ones have their places");
+}
+
 static struct stream stream;
 
 static void start_recording(void)
@@ -105,6 +162,10 @@ int main(void)
 {
     test_names();
     test_strings();
+    mpi_numbering = 1;
+    test_partitioned_numbers();
+    test_partitioned_calls();
+    mpi_numbering = 0;
     test_cuts();
     return done_testing();
 }

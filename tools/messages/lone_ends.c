@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Counts sends and receives without a partner, and tells them. */
 #include "tools/messages/message_ends.h"
-#include "tools/messages/message_functions.h"
 
 const char *unmatched_text(enum unmatched_reason why)
 {
@@ -12,7 +11,6 @@ const char *unmatched_text(enum unmatched_reason why)
         [UNMATCHED_UNLIKE] = "sizes of send and receive differ",
         [UNMATCHED_UNFINISHED] = "not complete in the recording",
         [UNMATCHED_UNNUMBERED] = "without a number",
-        [UNMATCHED_PARTITIONED] = "partitioned",
     };
     return texts[why];
 }
@@ -43,22 +41,6 @@ void ends_leave(struct messages *m, const struct message_end *x, enum unmatched_
                                                 .sender = rank_of(m, k->sender, x->absent),
                                                 .receiver = rank_of(m, k->receiver, x->absent),
                                                 .tag = k->tag});
-}
-
-void ends_leave_partitioned(struct messages *m, const struct stream_record *r, unsigned does)
-{
-    const uint32_t process = comms_process_of(m->comms, r->stream);
-    const bool is_send = (does & SENDS) != 0;
-    const struct message_end x = {.identity = {.comm = NO_COMM,
-                                               .sender = is_send ? process : NO_PROCESS,
-                                               .receiver = is_send ? NO_PROCESS : process,
-                                               .tag = -1},
-                                  .is_send = is_send,
-                                  .stream = r->stream,
-                                  .window = r->event.window,
-                                  .absent = -1,
-                                  .ns = r->ns};
-    ends_leave(m, &x, UNMATCHED_PARTITIONED);
 }
 
 static void leave_alone(void *context, const struct message_end *x)

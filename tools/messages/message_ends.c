@@ -115,16 +115,26 @@ static void mark_concurrent_sends(struct messages *m, uint32_t process, struct m
     }
 }
 
+/* Does the event before tell the number of a partitioned message? */
+static bool is_told_partitioned(const struct message_thread *t, uint64_t *number)
+{
+    *number = t->told ? EVENT_GET(&t->number, EV_MPI_SEND_NUMBER, number) : 0;
+    return event_is_partitioned(*number);
+}
+
 /* Returns the number of the send in *number; *numbered false: it has none. */
 static int number_send(struct messages *m, const struct stream_record *r, int64_t ns,
                        const struct number_key *key, uint32_t comm, uint32_t receiver,
-                       bool *numbered, uint64_t *number, struct rt_error *e)
+                       unsigned does, bool *numbered, uint64_t *number, struct rt_error *e)
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
     const struct message_process *p = &m->processes[process];
     const struct number_key counter =
         counter_of(m, process, comm, receiver, key->tag, NUMBER_OF_SEND);
     const struct message_thread *t = &m->threads[r->stream];
+    *numbered = is_told_partitioned(t, number);
+    if (*numbered || (does & PARTITIONED) != 0)
+        return 0;
     bool none = t->told && EVENT_GET(&t->number, EV_MPI_SEND_NUMBER, comm) == 0;
     *numbered = p->is_numbered ? !none && numbers_take(m->numbers, key, number) : ns < p->whole;
     if (p->is_numbered || !*numbered)
@@ -136,7 +146,7 @@ static int number_send(struct messages *m, const struct stream_record *r, int64_
 }
 
 int ends_send(struct messages *m, const struct stream_record *r, int64_t ns, uint64_t a, uint64_t b,
-              struct message_end *out, bool *sends, struct rt_error *e)
+              unsigned does, struct message_end *out, bool *sends, struct rt_error *e)
 {
     uint32_t process = comms_process_of(m->comms, r->stream);
     const struct number_key key = {r->stream, (uint32_t)EV_MPI_ENTER_comm(a, b),
@@ -149,7 +159,7 @@ int ends_send(struct messages *m, const struct stream_record *r, int64_t ns, uin
         return 0;
     uint32_t comm = comm_of(m, process, key.comm, ns);
     uint32_t receiver = comm != NO_COMM ? peer_of(m, process, comm, key.peer) : NO_PROCESS;
-    if (number_send(m, r, ns, &key, comm, receiver, &numbered, &number, e) != 0)
+    if (number_send(m, r, ns, &key, comm, receiver, does, &numbered, &number, e) != 0)
         return -ENOMEM;
     *out = (struct message_end){.identity = {comm, process, receiver, key.tag, number},
                                 .is_send = true,
@@ -166,7 +176,7 @@ int ends_send(struct messages *m, const struct stream_record *r, int64_t ns, uin
         return 0;
     }
     (void)waiting_remove_send(m->waiting, &out->identity, NULL); /* a call that had failed */
-    if (m->processes[process].is_multithreaded)
+    if (m->processes[process].is_multithreaded && !event_is_partitioned(number))
         mark_concurrent_sends(m, process, out);
     *sends = true;
     return 0;
@@ -242,7 +252,7 @@ static int post(struct messages *m, uint32_t process, const struct posted *what,
     *out = posted_add(&p->posted, what);
     if (*out == NULL)
         return no_memory(e);
-    if (p->is_numbered && p->is_multithreaded)
+    if (p->is_numbered && p->is_multithreaded && !what->partitioned)
         mark_concurrent_receives(m, process, *out);
     return 0;
 }
@@ -265,8 +275,9 @@ int ends_post(struct messages *m, const struct stream_record *r, int64_t ns, uin
                                 .tag = untold ? POSTED_ANY : (int32_t)EV_MPI_ENTER_tag(a, b),
                                 .ns = ns,
                                 .end_ns = INT64_MAX,
-                                .untold = untold};
-    if (comm != NO_COMM && (p->is_numbered || ns < p->whole))
+                                .untold = untold,
+                                .partitioned = (does & PARTITIONED) != 0};
+    if (comm != NO_COMM && (p->is_numbered || (ns < p->whole && !what.partitioned)))
         return post(m, process, &what, out, e);
     if (!untold) /* its source may be MPI_PROC_NULL */
         ends_leave_receive(m, process, &what,
@@ -281,6 +292,7 @@ int ends_post_unseen(struct messages *m, const struct stream_record *r, int64_t 
     const struct rt_event *number = &m->threads[r->stream].number;
     uint32_t id = (uint32_t)EVENT_GET(number, EV_MPI_RECEIVE_NUMBER, comm);
     uint32_t comm = comm_of(m, process, id, ns);
+    uint64_t told;
     *out = NULL;
     const struct posted what = {.comm = comm,
                                 .comm_id = id,
@@ -290,7 +302,8 @@ int ends_post_unseen(struct messages *m, const struct stream_record *r, int64_t 
                                 .tag = (int32_t)EVENT_GET(number, EV_MPI_RECEIVE_NUMBER, tag),
                                 .ns = ns,
                                 .end_ns = ns,
-                                .room = UINT64_MAX};
+                                .room = UINT64_MAX,
+                                .partitioned = is_told_partitioned(&m->threads[r->stream], &told)};
     if (comm != NO_COMM)
         return post(m, process, &what, out, e);
     ends_leave_receive(m, process, &what, UNMATCHED_UNIDENTIFIED);
@@ -304,6 +317,10 @@ void ends_number(struct messages *m, const struct stream_record *r, struct poste
     struct number_key key = {r->stream, p->comm_id, p->source, p->tag, NUMBER_OF_RECEIVE};
     if (!m->processes[process].is_numbered)
         return; /* it gets its number when no receive before it can take its message */
+    if (p->partitioned) {
+        p->has_number = is_told_partitioned(t, &p->number);
+        return;
+    }
     p->later = t->told && EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, later) != 0;
     bool none = t->told && EVENT_GET(&t->number, EV_MPI_RECEIVE_NUMBER, comm) == 0;
     if (t->told) { /* the completion itself may not name them */
@@ -438,7 +455,8 @@ int ends_match(struct messages *m, uint32_t process, struct posted *p, struct rt
         posted_match(&of->posted, p);
         return pass_on_in_order(m, process, e);
     }
-    int rc = of->is_multithreaded ? hold(m, process, p, e) : pass_on(m, process, p, e);
+    int rc = of->is_multithreaded && !p->partitioned ? hold(m, process, p, e)
+                                                     : pass_on(m, process, p, e);
     posted_remove(&of->posted, p);
     return rc;
 }

@@ -69,11 +69,12 @@ struct messages {
     struct unmatched left;
 };
 
-/* Begins a send with the arguments a, b of an enter event, and returns whether it can have a
- * partner; counts it otherwise. Sets *out. Returns 0 or -ENOMEM. */
+/* Begins a send with the arguments a, b of an enter event, by a function that `does` that (0: not
+ * known), and returns whether it can have a partner; counts it otherwise. Sets *out. Returns 0 or
+ * -ENOMEM. */
 RT_MUST_CHECK int ends_send(struct messages *m, const struct stream_record *r, int64_t ns,
-                            uint64_t a, uint64_t b, struct message_end *out, bool *sends,
-                            struct rt_error *e);
+                            uint64_t a, uint64_t b, unsigned does, struct message_end *out,
+                            bool *sends, struct rt_error *e);
 /* The call of a send has ended: the message waits for its receive. */
 RT_MUST_CHECK int ends_sent(struct messages *m, struct message_end *send, int64_t ns,
                             struct rt_error *e);
@@ -104,8 +105,6 @@ RT_MUST_CHECK int ends_never(struct messages *m, uint32_t process, struct posted
 void ends_leave(struct messages *m, const struct message_end *x, enum unmatched_reason why);
 void ends_leave_receive(struct messages *m, uint32_t process, const struct posted *p,
                         enum unmatched_reason why);
-/* The same for a request that is partitioned. */
-void ends_leave_partitioned(struct messages *m, const struct stream_record *r, unsigned does);
 /* The same for all that are left after the last record. */
 void ends_leave_rest(struct messages *m);
 /* Takes the event that brings the number of an earlier receive. */

@@ -35,8 +35,8 @@ static const struct {
     {"Imrecv", TAKES | REQUEST},
     {"Cancel", CANCELS},
     {"Request_free", FREES},
-    {"Psend_init", SENDS | PARTITIONED},
-    {"Precv_init", RECEIVES | PARTITIONED},
+    {"Psend_init", SENDS | PERSISTENT | PARTITIONED},
+    {"Precv_init", RECEIVES | PERSISTENT | PARTITIONED},
     {"Init", INITS},
     {"Init_thread", INITS},
 };

@@ -13,7 +13,7 @@ enum {
     TAKES = 64,     /* receives the message of such a probe */
     CANCELS = 128,
     FREES = 256,
-    PARTITIONED = 512,
+    PARTITIONED = 512, /* its numbers are always told */
     INITS = 1024
 };
 

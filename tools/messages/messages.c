@@ -32,11 +32,9 @@ static int enter(struct messages *m, const struct stream_record *r, struct messa
     int rc = 0;
     f->looked = (r->event.flags & EVENT_FLAG_CUT) == 0;
     f->blocks = (does & RECEIVES) != 0 && (does & REQUEST) == 0;
-    if (f->looked && (does & PARTITIONED) != 0) {
-        ends_leave_partitioned(m, r, does);
-    } else if (f->looked && (does & PERSISTENT) == 0) {
+    if (f->looked && (does & PERSISTENT) == 0) {
         if ((does & SENDS) != 0)
-            rc = ends_send(m, r, r->ns, f->a, f->b, &f->send, &f->sends, e);
+            rc = ends_send(m, r, r->ns, f->a, f->b, does, &f->send, &f->sends, e);
         if (rc == 0 && (does & (RECEIVES | PROBES)) != 0)
             rc = ends_post(m, r, r->ns, f->a, f->b, does, &f->posted, e);
     }
@@ -139,7 +137,7 @@ static int started_unseen(struct messages *m, const struct stream_record *r,
     if (!t->told || t->number.code != EV_MPI_SEND_NUMBER)
         return 0;
     const uint64_t comm = EVENT_GET(&t->number, EV_MPI_SEND_NUMBER, comm);
-    int rc = ends_send(m, r, begin_of(t, r), t->number.a, EVENT_PUT(EV_MPI_ENTER, comm, comm),
+    int rc = ends_send(m, r, begin_of(t, r), t->number.a, EVENT_PUT(EV_MPI_ENTER, comm, comm), 0,
                        &send, &sends, e);
     return rc == 0 && sends ? ends_sent(m, &send, r->ns, e) : rc;
 }
@@ -158,7 +156,7 @@ static int started(struct messages *m, const struct stream_record *r, struct mes
     const unsigned does = (*at)->does;
     const uint64_t a = (*at)->a, b = (*at)->b;
     int64_t ns = begin_of(t, r);
-    int rc = (does & SENDS) != 0 ? ends_send(m, r, ns, a, b, &send, &x.sends, e)
+    int rc = (does & SENDS) != 0 ? ends_send(m, r, ns, a, b, does, &send, &x.sends, e)
                                  : ends_post(m, r, ns, a, b, does, &x.posted, e);
     if (rc != 0)
         return rc;
@@ -294,12 +292,12 @@ static int take_number(struct messages *m, const struct stream_record *r, struct
                                    (int32_t)EVENT_GET(&r->event, EV_MPI_SEND_NUMBER, peer),
                                    (int32_t)EVENT_GET(&r->event, EV_MPI_SEND_NUMBER, tag),
                                    a_send ? NUMBER_OF_SEND : NUMBER_OF_RECEIVE};
+    const uint64_t number = EVENT_GET(&r->event, EV_MPI_SEND_NUMBER, number);
     t->number = r->event;
-    if ((!a_send && EVENT_GET(&r->event, EV_MPI_RECEIVE_NUMBER, later) != 0) || key.comm == 0)
+    if ((!a_send && EVENT_GET(&r->event, EV_MPI_RECEIVE_NUMBER, later) != 0) || key.comm == 0 ||
+        event_is_partitioned(number))
         return 0;
-    return numbers_set(m->numbers, &key, EVENT_GET(&r->event, EV_MPI_SEND_NUMBER, number)) == 0
-               ? 0
-               : no_memory(e);
+    return numbers_set(m->numbers, &key, number) == 0 ? 0 : no_memory(e);
 }
 
 static bool is_of_stream(const void *context, const struct handle_entry *x)

@@ -9,8 +9,11 @@
  * Recordings of an older regtrace have no numbers. Their messages are counted here, from MPI_Init
  * on, as long as the process has recorded everything; from there on, none is matched.
  *
+ * A partitioned message is sent by the MPI_Start of its sender, and received where the receive of
+ * that start is complete.
+ *
  * Not matched: what two threads did at the same time with one sender, receiver and tag, as its
- * order is not known; partitioned messages; and those on communicators whose identity is not known
+ * order is not known; and messages on communicators whose identity is not known
  * (share/doc/schema.md). The rest is counted by reason. */
 #ifndef REGTRACE_TOOLS_MESSAGES_MESSAGES_H
 #define REGTRACE_TOOLS_MESSAGES_MESSAGES_H
@@ -44,8 +47,6 @@ enum unmatched_reason {
     UNMATCHED_UNFINISHED,
     /* It has no number. */
     UNMATCHED_UNNUMBERED,
-    /* MPI_Psend_init, MPI_Precv_init: counts each request that was created. */
-    UNMATCHED_PARTITIONED,
     UNMATCHED_REASONS
 };
 struct unmatched {

@@ -27,6 +27,7 @@ struct posted {
     bool has_number;
     bool later;  /* `number` is a mark: EV_MPI_NUMBER_LATER brings the number */
     bool untold; /* source and tag become known when it matches */
+    bool partitioned;
     bool matched, concurrent;
 };
 

@@ -355,7 +355,7 @@ static bool is_kept(uint32_t function)
     const char *name = event_mpi_name(function);
     unsigned does = message_function(name);
     return event_mpi_waits(function) != EVENT_MPI_WAITS_NOT ||
-           ((does & (SENDS | RECEIVES | TAKES)) != 0 && (does & (PERSISTENT | PARTITIONED)) == 0) ||
+           ((does & (SENDS | RECEIVES | TAKES)) != 0 && (does & PERSISTENT) == 0) ||
            strcmp(name, "MPI_Start") == 0 || strcmp(name, "MPI_Startall") == 0;
 }
 

@@ -126,6 +126,8 @@ static void come_up(int64_t ns, uint32_t stream)
  *   m HANDLE                         the receive of a matched probe's message starts
  *   # PEER TAG NUMBER                number of the send that follows
  *   @ SOURCE TAG NUMBER              number of the receive that follows
+ *   $ PEER TAG NUMBER                number of the partitioned send that follows
+ *   & SOURCE TAG NUMBER              number of the partitioned receive that follows
  *   ? SOURCE TAG MARK                a mark instead of the number
  *   l MARK NUMBER                    the number of an earlier mark
  *   [  ]                             a window opens, closes
@@ -162,13 +164,16 @@ static void play_line(const char *line)
     case 'r': event(ns, stream, EV_MPI_RECEIVE, peer_tag(x[0], x[1]), (uint64_t)x[2]); break;
     case 'm': event(ns, stream, EV_MPI_MESSAGE, handle, 0); break;
     case '#':
+    case '$':
         event(ns, stream, EV_MPI_SEND_NUMBER, peer_tag(x[0], x[1]),
-              (uint64_t)x[2] | UINT64_C(1) << 48);
+              (uint64_t)x[2] | (uint64_t)(what == '$') << 46 | UINT64_C(1) << 48);
         break;
     case '@':
+    case '&':
     case '?':
         event(ns, stream, EV_MPI_RECEIVE_NUMBER, peer_tag(x[0], x[1]),
-              (uint64_t)x[2] | (uint64_t)(what == '?') << 47 | UINT64_C(1) << 48);
+              (uint64_t)x[2] | (uint64_t)(what == '&') << 46 | (uint64_t)(what == '?') << 47 |
+                  UINT64_C(1) << 48);
         break;
     case 'l': event(ns, stream, EV_MPI_NUMBER_LATER, handle, (uint64_t)x[1]); break;
     case '[': event(ns, stream, EV_WINDOW_OPEN, 0, 0); break;
@@ -186,13 +191,10 @@ static void found(void *context, const struct message *m)
     snprintf(got + n, sizeof got - n, "%" PRId64 "-%" PRId64 " ", m->send_ns, m->receive_ns);
 }
 
-static const char *const reasons[UNMATCHED_REASONS] = {[UNMATCHED_ALONE] = "alone",
-                                                       [UNMATCHED_UNIDENTIFIED] = "unidentified",
-                                                       [UNMATCHED_CONCURRENT] = "concurrent",
-                                                       [UNMATCHED_UNLIKE] = "unlike",
-                                                       [UNMATCHED_UNFINISHED] = "unfinished",
-                                                       [UNMATCHED_UNNUMBERED] = "unnumbered",
-                                                       [UNMATCHED_PARTITIONED] = "partitioned"};
+static const char *const reasons[UNMATCHED_REASONS] = {
+    [UNMATCHED_ALONE] = "alone",           [UNMATCHED_UNIDENTIFIED] = "unidentified",
+    [UNMATCHED_CONCURRENT] = "concurrent", [UNMATCHED_UNLIKE] = "unlike",
+    [UNMATCHED_UNFINISHED] = "unfinished", [UNMATCHED_UNNUMBERED] = "unnumbered"};
 
 /* late: a line of the script brings up MPI in process 1. until: the time up to which the recording
  * of process 1 is complete; 0: to its end. */
@@ -290,6 +292,12 @@ static const struct script scripts[] = {
      "10 0 = Send 1 7 100 0; 12 4 = Send 1 8 100 0; 20 2 = Irecv -1 -1 999 61;"
      "22 2 = Irecv 0 7 999 62; 30 2 ! 62 0 7 100; 31 2 ! 61 2 8 100",
      "12-20 10-22", 0, 0},
+    {"partitioned ones are not counted",
+     "8 0 = Psend_init 1 7 100 51; 9 0 > Start 0 0 0 1; 9 0 s 51; 9 0 < Start 0;" TWO_SENDS
+     "15 2 = Precv_init 0 7 100 61; 16 2 > Start 0 0 0 1; 17 2 s 61; 18 2 < Start 0;"
+     "20 2 > Recv 0 7 999 1; 21 2 ! 0 0 7 100; 22 2 < Recv 0; 23 2 > Recv 0 7 999 1;"
+     "24 2 ! 0 0 7 100; 25 2 < Recv 0; 30 2 > Wait 0 0 0 1; 31 2 ! 61 0 7 100; 32 2 < Wait 0",
+     "10-20 12-23 unnumbered 1/1", 0, 0},
     {"a wildcard that never completes may have taken it: nothing is reported",
      "10 0 = Send 1 7 100 0; 20 2 = Irecv -1 -1 999 61; 22 2 = Irecv 0 7 999 62;"
      "30 2 ! 62 0 7 100",
@@ -478,6 +486,31 @@ static const struct script numbered_scripts[] = {
      "9 0 # 1 7 0; " TWO_SENDS "20 2 > Recv 0 7 999 1; 21 2 @ 0 7 0; 21 2 ! 0 0 7 50;"
      "22 2 < Recv 0; 30 2 > Recv 0 7 999 1; 31 2 ! 0 0 7 100; 32 2 < Recv 0",
      "12-30 unlike 1/1", 0, 0},
+    {"a partitioned message, whose requests are made in the window",
+     "10 0 = Psend_init 1 7 100 51; 12 0 > Start 0 0 0 1; 13 0 $ 1 7 9; 13 0 s 51; 14 0 < Start 0;"
+     "20 2 = Precv_init 0 7 100 61; 22 2 > Start 0 0 0 1; 23 2 s 61; 24 2 < Start 0;"
+     "30 2 > Wait 0 0 0 1; 31 2 & 0 7 9; 31 2 ! 61 0 7 100; 32 2 < Wait 0",
+     "12-22", 0, 0},
+    {"... or outside of it: other messages of their key have numbers of their own",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 12 0 > Start 0 0 0 1; 13 0 $ 1 7 9; 13 0 s 51;"
+     "14 0 < Start 0; 16 0 = Send 1 7 100 0; 20 2 > Recv 0 7 999 1; 25 2 @ 0 7 6; 25 2 ! 0 0 7 100;"
+     "26 2 < Recv 0; 30 2 > Wait 0 0 0 1; 31 2 & 0 7 9; 31 2 ! 61 0 7 100; 32 2 < Wait 0",
+     "16-20 12-30 alone 1/0", 0, 0},
+    {"... and have the same number",
+     "12 0 > Start 0 0 0 1; 13 0 $ 1 7 9; 13 0 s 51; 14 0 < Start 0; 20 2 > Recv 0 7 999 1;"
+     "25 2 @ 0 7 9; 25 2 ! 0 0 7 100; 26 2 < Recv 0",
+     "alone 1/1", 0, 0},
+    {"... of which one thread sends while another sends",
+     "9 0 # 1 7 0; 10 0 > Send 1 7 100 1; 11 1 > Start 0 0 0 1; 12 1 $ 1 7 9; 12 1 s 51;"
+     "13 1 < Start 0; 14 0 < Send 0; 20 2 > Recv 0 7 999 1; 21 2 @ 0 7 0; 21 2 ! 0 0 7 100;"
+     "22 2 < Recv 0; 30 2 > Wait 0 0 0 1; 31 2 & 0 7 9; 31 2 ! 61 0 7 100; 32 2 < Wait 0",
+     "10-20 11-30", 0, 0},
+    {"... without numbers: they do not take those of others",
+     "10 0 # 1 7 5; 10 0 = Send 1 7 100 0; 12 0 = Psend_init 1 7 100 51; 14 0 > Start 0 0 0 1;"
+     "15 0 s 51; 16 0 < Start 0; 17 0 = Send 1 7 100 0; 20 2 = Precv_init 0 7 100 61;"
+     "22 2 > Start 0 0 0 1; 23 2 s 61; 24 2 < Start 0; 25 2 @ 0 7 6; 25 2 ! 62 0 7 100;"
+     "30 2 > Wait 0 0 0 1; 31 2 ! 61 0 7 100; 32 2 < Wait 0",
+     "17-25 alone 1/0 unnumbered 1/1", 0, 0},
 };
 
 int main(void)
