@@ -289,7 +289,6 @@ class Body:
         names = names.split(",")
         words = [self.word(n) for n in names]
         f, before, after = self.fortran, self.completing, self.completed
-        self.matters = "atomic_load_explicit(&mpi_undecided, memory_order_relaxed) != 0"
         if which in ("one", "receive"):
             request = words[0] if which == "one" else "0"
             status = self.f.index[names[1] if which == "one" else names[0]]
@@ -306,9 +305,11 @@ class Body:
             if len(words) == 3:
                 done += f" && mpi_read_int({words[2]}) != 0"
             after.append(f"mpi_one_end(t, &completion, {done});")
+            self.matters = f"mpi_completions_matter(1, {words[0]}, {f})"
             return
         before.append("struct mpi_many completion;")
         count = self.number(names[0])
+        self.matters = f"mpi_completions_matter({count}, {words[1]}, {f})"
         flag = ""
         if which == "any":
             status = self.f.index[names[2]]

@@ -64,7 +64,8 @@ void mpi_number_cancel_freed(mpi_number n);
  * are undecided and of requests that are being cancelled; in the high half, that of partitioned
  * receives that are active. */
 extern _Atomic uint64_t mpi_undecided RT_HIDDEN;
-#define MPI_PARTITIONED_ACTIVE (UINT64_C(1) << 32)
+#define MPI_PARTITIONED_ACTIVE (INT64_C(1) << 32)
+void mpi_undecided_add(int64_t n);
 
 /* Partitioned messages (partitioned.c): one call makes a request, whose starts have the numbers. */
 struct mpi_partitioned {

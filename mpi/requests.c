@@ -128,13 +128,28 @@ static bool is_predefined(uint64_t request)
            (mpi_abi_is_variable(request, 0) || mpi_abi_is_variable(request, 1));
 }
 
-/* While a partitioned receive is active, completions outside windows matter: MPICH (4.0.2) leaves
- * the status of the last completion to a wait for an inactive one, so the status does not tell
- * whether such a wait completes it. */
+/* While a partitioned receive is active, its completion outside windows matters: MPICH (4.0.2)
+ * leaves the status of the last completion to a wait for an inactive one, so the status does not
+ * tell whether such a wait completes it. */
 static void close_partitioned(unsigned kinds)
 {
     if ((kinds & (ACTIVE | MPI_REQUEST_RECEIVE)) == (ACTIVE | MPI_REQUEST_RECEIVE))
-        atomic_fetch_sub(&mpi_undecided, MPI_PARTITIONED_ACTIVE);
+        mpi_undecided_add(-MPI_PARTITIONED_ACTIVE);
+}
+
+bool mpi_any_matters(mpi_word count, mpi_word requests, bool fortran)
+{
+    if ((uint32_t)atomic_load_explicit(&mpi_undecided, memory_order_relaxed) != 0)
+        return true;
+    for (int i = 0; requests != 0 && i < (int)count; i++) {
+        const struct request_entry *e =
+            find(mpi_handle_element(MPI_HANDLE_REQUEST, requests, (uint64_t)i, fortran));
+        if (e != NULL &&
+            (atomic_load_explicit(&e->value, memory_order_relaxed) & MPI_REQUEST_RECEIVE) != 0 &&
+            mpi_is_partitioned(atomic_load_explicit(&e->number, memory_order_relaxed)))
+            return true;
+    }
+    return false;
 }
 
 static struct request_entry *note(const struct recorder_thread *t, int32_t window, uint64_t request,
@@ -220,7 +235,7 @@ static mpi_number start_partitioned(struct recorder_thread *t, const struct requ
     if (p.number == NO_NUMBER)
         mpi_partitioned_lost();
     else if ((kinds & MPI_REQUEST_RECEIVE) != 0)
-        atomic_fetch_add(&mpi_undecided, MPI_PARTITIONED_ACTIVE);
+        mpi_undecided_add(MPI_PARTITIONED_ACTIVE);
     else if (t->recording != 0)
         mpi_tell_partitioned(t, EV_MPI_SEND_NUMBER, &p);
     return p.number;
@@ -341,6 +356,8 @@ struct mpi_completed mpi_request_completed(const struct recorder_thread *t, uint
         return c;
     if (!persistent && (value & SHARED) == 0)
         forget(e, request, value);
+    else if (e != NULL && !are_concurrent())
+        atomic_store_explicit(&e->value, value & ~(uint64_t)ACTIVE, memory_order_relaxed);
     else if (e != NULL)
         (void)atomic_compare_exchange_strong(&e->value, &value, value & ~(uint64_t)ACTIVE);
     c.kind = MPI_REQUEST_NONE;

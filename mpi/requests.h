@@ -74,6 +74,15 @@ struct mpi_completed mpi_request_completed(const struct recorder_thread *t, uint
 /* Several threads may be in MPI at once, so requests must be awaited. */
 extern _Atomic bool mpi_concurrent;
 
+/* Outside windows: does it matter which of these requests a call completes? Cheap if nothing is
+ * undecided. */
+bool mpi_any_matters(mpi_word count, mpi_word requests, bool fortran);
+static inline bool mpi_completions_matter(mpi_word count, mpi_word requests, bool fortran)
+{
+    return RT_UNLIKELY(atomic_load_explicit(&mpi_undecided, memory_order_relaxed) != 0) &&
+           mpi_any_matters(count, requests, fortran);
+}
+
 /* --- completions ------------------------------------------------------------------------------ */
 
 /* One completion. If the program ignores the status, MPI gets `own` instead. */

@@ -53,8 +53,7 @@ static void give_lock(bool taken)
     recorder_self.in_toolkit--;
 }
 
-/* Call it with the lock, or while one thread alone uses MPI. */
-static void add_undecided(int64_t n)
+void mpi_undecided_add(int64_t n)
 {
     if (atomic_load_explicit(&mpi_concurrent, memory_order_relaxed))
         atomic_fetch_add(&mpi_undecided, (uint64_t)n);
@@ -85,7 +84,7 @@ static void take_out(uint32_t i)
     count--;
     if (i < count)
         memmove(&list[i], &list[i + 1], (count - i) * sizeof *list);
-    add_undecided(-1);
+    mpi_undecided_add(-1);
 }
 
 /* Numbers what can be numbered. Takes received ones out of the list: puts up to BATCH recorded ones
@@ -162,7 +161,7 @@ mpi_number undecided_post(uint32_t comm, int32_t source, int32_t tag, bool is_ca
             memmove(&list[at + 1], &list[at], (count - at) * sizeof *list);
         list[at] = e;
         count++;
-        add_undecided(1);
+        mpi_undecided_add(1);
     }
     give_lock(taken);
     return n;
