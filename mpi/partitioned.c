@@ -7,8 +7,8 @@
  * the request and the count of its starts identify a message at both ends.
  *
  * The number has bit 46, which no other number has. Below that it holds, from the left: the number
- * of bits of the order (6 bits), these bits, and the count in the rest of 40 bits. So a request that
- * is made once has room for 2^40 starts, and a key for as many requests as 32 bits count. */
+ * of bits of the order (6 bits), these bits, and the count in the rest of 40 bits. So a request
+ * that is made once has room for 2^40 starts, and a key for as many requests as 32 bits count. */
 #include "mpi/number_keys.h"
 #include "mpi/wrapper.h"
 

@@ -35,8 +35,8 @@ void mpi_request_made(const struct recorder_thread *t, int32_t window, uint64_t 
 /* The request receives the message of a matched probe. */
 void mpi_request_of_probe(uint64_t request);
 /* The same for a persistent request of a send or a receive with these arguments (comm 0: of
- * something else), and for a partitioned one. mpi_request_started() numbers its message, and records
- * a send's number. */
+ * something else), and for a partitioned one. mpi_request_started() numbers its message, and
+ * records a send's number. */
 void mpi_request_made_persistent(const struct recorder_thread *t, int32_t window, uint64_t request,
                                  unsigned kinds, uint64_t comm, int peer, int tag);
 void mpi_request_made_partitioned(const struct recorder_thread *t, int32_t window, uint64_t request,

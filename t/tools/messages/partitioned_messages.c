@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * partitioned_messages FOLDER SEED ROUNDS THREADS: exchanges partitioned messages, among nonblocking and
- * persistent ones with the same tags. Several partitioned requests of the same communicator, ranks
- * and tag exist at once, are made and freed again, and are started in some rounds, singly or by
- * MPI_Startall; some are waited for while they are inactive. Threads call MPI_Pready and complete
- * receives. MPI_Pcontrol opens and closes windows at random, on each rank by itself, between all
- * these steps.
+ * partitioned_messages FOLDER SEED ROUNDS THREADS: exchanges partitioned messages, among
+ * nonblocking and persistent ones with the same tags. Several partitioned requests of the same
+ * communicator, ranks and tag exist at once, are made and freed again, and are started in some
+ * rounds, singly or by MPI_Startall; some are waited for while they are inactive. Threads call
+ * MPI_Pready and complete receives. MPI_Pcontrol opens and closes windows at random, on each rank
+ * by itself, between all these steps.
  *
  * A message carries its number, and whether it was started in a window. Each rank logs to
  * FOLDER/log.RANK what it has received in a window and what was started in one: the number, sender,
- * receiver, tag and bytes. Mark 1 numbers sends in the recording: sends of one MPI_Startall have the
- * same number, but all requests that exist at once have different sizes. */
+ * receiver, tag and bytes. Mark 1 numbers sends in the recording. Sends of one MPI_Startall have
+ * the same number, but all requests that exist at once have different sizes. */
 #include <regtrace.h>
 
 #include <mpi.h>
