@@ -1,29 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Keeps the logical clocks of all threads, and adds up each window. */
+ * Keeps the calls of all threads, replays them with logical clocks, and adds up each window. */
 #include "tools/messages/ideal_times.h"
 
 #include "base/format/event_fields.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
+#include "tools/streams/heap.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { NONE = UINT32_MAX };
+
+enum step_kind { STEP_CALL, STEP_INITIALIZES, STEP_OPENS, STEP_DROPS, STEP_CLOSES };
+
+/* What a thread has done: an outermost call, or an edge of what is known of it. */
+struct step {
+    int64_t begin, end; /* of an edge the same; end INT64_MAX: the recording does not have it */
+    int64_t logical;    /* of the begin, once the replay is there; INT64_MIN before */
+    uint32_t needs;     /* the last of its needs; NONE: it has none */
+    uint32_t meeting;   /* NONE: it is in none */
+    int32_t ordinal;    /* of the window that opens */
+    uint8_t kind, need; /* enum step_kind, enum meeting_need */
+    bool is_root;
+};
+
+struct need {
+    uint32_t before; /* of the same call; NONE */
+    uint32_t stream; /* whose step must have begun */
+    size_t step;
+    bool first;
+};
+
+/* When the ranks of a meeting come, by their logical clocks. */
+struct meeting_times {
+    int64_t latest, of_root; /* INT64_MIN: nobody yet */
+};
+
 struct thread_clock {
+    /* What is kept. */
+    struct step *steps;
+    size_t count, room;
+    uint32_t depth;
+    bool is_main;
+    /* The replay. */
+    size_t at;
     int64_t logical;
     int64_t since;          /* when the last call ended, or the window opened */
     int64_t opened, useful; /* opened: of its window */
-    int64_t needs;          /* of the present call; INT64_MIN: nothing */
-    uint32_t depth;
-    int32_t ordinal; /* of its window; -1: outside */
-    bool is_main, calls, has_gaps;
+    int32_t ordinal;        /* of its window; -1: outside */
+    bool is_inside;         /* in a call */
+    bool calls, has_gaps;
 };
 
 struct ideal_times {
     struct thread_clock *threads; /* by stream */
     uint32_t thread_count;
-    struct ideal_window *windows; /* by ordinal */
+    struct need *needs;
+    size_t need_count, need_room;
+    uint32_t meeting_count;
+    bool no_memory;
+    struct meeting_times *meetings; /* by number */
+    struct ideal_window *windows;   /* by ordinal */
     size_t window_count, window_room;
 };
 
@@ -40,10 +79,113 @@ struct ideal_times *ideal_open(const struct streams *streams)
     for (uint32_t i = 0; i < count; i++) {
         t->threads[i].is_main = all[i].number == 0 && rt_rank_info(all[i].rank)->is_main;
         t->threads[i].ordinal = -1;
-        t->threads[i].needs = INT64_MIN;
     }
     return t;
 }
+
+/* --- what is kept ----------------------------------------------------------------------------- */
+
+static int add_step(struct thread_clock *c, enum step_kind kind, int64_t ns, int32_t ordinal)
+{
+    void *steps = array_grown(c->steps, c->count, &c->room, sizeof *c->steps);
+    bool is_call = kind <= STEP_INITIALIZES;
+    if (steps == NULL)
+        return -ENOMEM;
+    c->steps = steps;
+    c->steps[c->count++] = (struct step){.begin = ns,
+                                         .end = is_call ? INT64_MAX : ns,
+                                         .logical = INT64_MIN,
+                                         .needs = NONE,
+                                         .meeting = NONE,
+                                         .ordinal = ordinal,
+                                         .kind = (uint8_t)kind};
+    return 0;
+}
+
+static int add_edge(struct thread_clock *c, enum step_kind kind, int64_t ns, int32_t ordinal)
+{
+    c->depth = 0;
+    return add_step(c, kind, ns, ordinal);
+}
+
+/* MPI_Init and MPI_Finalize are no part of the run: its processes start and end there. */
+static int enter(struct thread_clock *c, const struct stream_record *r)
+{
+    uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
+    if (c->depth++ != 0)
+        return 0;
+    if (strcmp(event_mpi_name(function), "MPI_Finalize") == 0)
+        return add_step(c, STEP_CLOSES, r->ns, -1);
+    return add_step(c, event_mpi_initializes(function) ? STEP_INITIALIZES : STEP_CALL, r->ns, -1);
+}
+
+static void leave(struct thread_clock *c, const struct stream_record *r)
+{
+    if (c->depth == 0 || --c->depth != 0)
+        return;
+    struct step *x = &c->steps[c->count - 1];
+    if (x->kind <= STEP_INITIALIZES)
+        x->end = r->ns;
+}
+
+int ideal_take(struct ideal_times *t, const struct stream_record *r)
+{
+    struct thread_clock *c = &t->threads[r->stream];
+    if (EVENT_IS_MPI_ENTER(r->event.code))
+        return enter(c, r);
+    if (EVENT_IS_MPI_LEAVE(r->event.code))
+        leave(c, r);
+    else if (r->event.code == EV_WINDOW_OPEN)
+        return add_edge(c, STEP_OPENS, r->ns,
+                        (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal));
+    else if (r->event.code == EV_WINDOW_CLOSE)
+        return add_edge(c, STEP_CLOSES, r->ns, -1);
+    else if (r->event.code == EV_DROPPED)
+        return add_edge(c, STEP_DROPS, r->ns, -1);
+    return 0;
+}
+
+/* Returns the index of the call in which this time lies; SIZE_MAX: in none. */
+static size_t find_call(const struct thread_clock *c, int64_t ns)
+{
+    size_t n;
+    SEARCH_FIRST(n, c->count, c->steps[n].begin <= ns);
+    return n > 0 && c->steps[n - 1].kind <= STEP_INITIALIZES && c->steps[n - 1].end >= ns
+               ? n - 1
+               : SIZE_MAX;
+}
+
+void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t ns, uint32_t other,
+                 int64_t other_ns, bool first)
+{
+    struct thread_clock *c = &t->threads[stream];
+    size_t call = find_call(c, ns), step = find_call(&t->threads[other], other_ns);
+    if (call == SIZE_MAX || step == SIZE_MAX)
+        return;
+    void *needs = array_grown(t->needs, t->need_count, &t->need_room, sizeof *t->needs);
+    if (needs == NULL || t->need_count >= NONE) {
+        t->no_memory = true;
+        return;
+    }
+    t->needs = needs;
+    t->needs[t->need_count] = (struct need){c->steps[call].needs, other, step, first};
+    c->steps[call].needs = (uint32_t)t->need_count++;
+}
+
+void ideal_meets(struct ideal_times *t, uint32_t stream, const struct meeting_part *part)
+{
+    struct thread_clock *c = &t->threads[stream];
+    struct step *x = c->count > 0 ? &c->steps[c->count - 1] : NULL;
+    if (x == NULL || x->kind != STEP_CALL || x->end != INT64_MAX)
+        return;
+    x->meeting = part->meeting;
+    x->need = (uint8_t)part->need;
+    x->is_root = part->is_root;
+    if (part->meeting >= t->meeting_count)
+        t->meeting_count = part->meeting + 1;
+}
+
+/* --- windows ---------------------------------------------------------------------------------- */
 
 static struct ideal_window *window_of(struct ideal_times *t, int32_t ordinal)
 {
@@ -65,12 +207,10 @@ static struct ideal_window *window_of(struct ideal_times *t, int32_t ordinal)
 /* A thread's logical clock begins with the time at which its window opens. */
 static void begin(struct thread_clock *c, int32_t ordinal, int64_t ns)
 {
-    *c = (struct thread_clock){.logical = ns,
-                               .since = ns,
-                               .opened = ns,
-                               .needs = INT64_MIN,
-                               .ordinal = ordinal,
-                               .is_main = c->is_main};
+    c->logical = c->since = c->opened = ns;
+    c->useful = 0;
+    c->ordinal = ordinal;
+    c->is_inside = c->calls = c->has_gaps = false;
 }
 
 /* Counts the time since the last call as the program's own. */
@@ -85,16 +225,14 @@ static void compute(struct thread_clock *c, int64_t ns)
 /* Adds the thread's part of its window, if it counts. */
 static int close_window(struct ideal_times *t, struct thread_clock *c, int64_t ns)
 {
-    if (c->ordinal < 0)
-        return 0;
-    struct ideal_window *w = c->is_main && c->calls ? window_of(t, c->ordinal) : NULL;
-    bool counts = c->is_main && c->calls;
+    bool counts = c->ordinal >= 0 && c->is_main && c->calls;
+    struct ideal_window *w = counts ? window_of(t, c->ordinal) : NULL;
     c->ordinal = -1;
     if (!counts)
         return 0;
     if (w == NULL)
         return -ENOMEM;
-    if (c->depth == 0)
+    if (!c->is_inside)
         compute(c, ns);
     w->processes++;
     w->useful += c->useful;
@@ -107,77 +245,122 @@ static int close_window(struct ideal_times *t, struct thread_clock *c, int64_t n
     return 0;
 }
 
-/* MPI_Init and MPI_Finalize are no part of the run: its processes start and end there. */
-static int enter(struct ideal_times *t, struct thread_clock *c, const struct stream_record *r)
-{
-    if (c->depth++ != 0)
-        return 0;
-    if (strcmp(event_mpi_name(EVENT_MPI_FUNCTION(r->event.code)), "MPI_Finalize") == 0) {
-        c->depth = 0;
-        int rc = close_window(t, c, r->ns);
-        c->depth = 1;
-        return rc;
-    }
-    c->calls = true;
-    c->needs = INT64_MIN;
-    compute(c, r->ns);
-    return 0;
-}
+/* --- the replay ------------------------------------------------------------------------------- */
 
-static void leave(struct thread_clock *c, const struct stream_record *r)
+static void begin_call(struct ideal_times *t, struct thread_clock *c, struct step *x)
 {
-    if (c->depth == 0 || --c->depth != 0)
+    c->is_inside = c->calls = true;
+    compute(c, x->begin);
+    x->logical = c->logical;
+    if (x->meeting == NONE)
         return;
-    if (event_mpi_initializes(EVENT_MPI_FUNCTION(r->event.code)))
-        begin(c, c->ordinal, r->ns);
-    c->logical = c->needs > c->logical ? c->needs : c->logical;
-    c->since = r->ns;
+    struct meeting_times *m = &t->meetings[x->meeting];
+    m->latest = x->logical > m->latest ? x->logical : m->latest;
+    m->of_root = x->is_root ? x->logical : m->of_root;
 }
 
-int ideal_take(struct ideal_times *t, const struct stream_record *r)
+/* Returns the logical time before which the call cannot end. INT64_MIN: it needs nothing. */
+static int64_t needed(const struct ideal_times *t, const struct step *x)
 {
-    struct thread_clock *c = &t->threads[r->stream];
-    if (EVENT_IS_MPI_ENTER(r->event.code))
-        return enter(t, c, r);
-    if (EVENT_IS_MPI_LEAVE(r->event.code))
-        leave(c, r);
-    else if (r->event.code == EV_WINDOW_OPEN)
-        begin(c, (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal), r->ns);
-    else if (r->event.code == EV_WINDOW_CLOSE)
-        return close_window(t, c, r->ns);
-    if (r->event.code == EV_DROPPED) {
-        c->depth = 0;
+    int64_t needs = INT64_MIN;
+    for (uint32_t i = x->needs; i != NONE; i = t->needs[i].before) {
+        int64_t logical = t->threads[t->needs[i].stream].steps[t->needs[i].step].logical;
+        bool better = t->needs[i].first ? logical < needs : logical > needs;
+        if (logical != INT64_MIN && (needs == INT64_MIN || better))
+            needs = logical;
+    }
+    if (x->meeting == NONE || x->need == NEEDS_NOTHING)
+        return needs;
+    const struct meeting_times *m = &t->meetings[x->meeting];
+    int64_t others = x->need == NEEDS_ALL ? m->latest : m->of_root;
+    return others > needs ? others : needs;
+}
+
+static void end_call(const struct ideal_times *t, struct thread_clock *c, const struct step *x)
+{
+    int64_t needs = needed(t, x);
+    c->is_inside = false;
+    if (x->kind == STEP_INITIALIZES)
+        begin(c, c->ordinal, x->end);
+    c->logical = needs > c->logical ? needs : c->logical;
+    c->since = x->end;
+}
+
+/* Takes the next moment of a thread: a call begins or ends, or an edge. */
+static int replay_next(struct ideal_times *t, struct thread_clock *c)
+{
+    struct step *x = &c->steps[c->at];
+    bool is_call = x->kind <= STEP_INITIALIZES;
+    if (is_call && x->logical == INT64_MIN) {
+        begin_call(t, c, x);
+        c->at += x->end == INT64_MAX;
+        return 0;
+    }
+    c->at++;
+    if (is_call) {
+        end_call(t, c, x);
+    } else if (x->kind == STEP_OPENS) {
+        begin(c, x->ordinal, x->begin);
+    } else if (x->kind == STEP_DROPS) {
+        c->is_inside = false;
         c->has_gaps = true;
-        c->since = r->ns;
+        c->since = x->begin;
+    } else {
+        return close_window(t, c, x->begin);
     }
     return 0;
 }
 
-int64_t ideal_clock(const struct ideal_times *t, uint32_t stream)
+static bool is_earlier(const void *context, uint32_t a, uint32_t b)
 {
-    return t->threads[stream].logical;
+    const struct ideal_times *t = context;
+    const struct step *x = &t->threads[a].steps[t->threads[a].at],
+                      *y = &t->threads[b].steps[t->threads[b].at];
+    bool x_ends = x->logical != INT64_MIN, y_ends = y->logical != INT64_MIN;
+    int64_t x_ns = x_ends ? x->end : x->begin, y_ns = y_ends ? y->end : y->begin;
+    if (x_ns != y_ns)
+        return x_ns < y_ns;
+    return x_ends != y_ends ? y_ends : a < b; /* what begins is there for what ends */
 }
 
-void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t logical, bool first)
+/* Replays all steps in the order of time. */
+static int replay(struct ideal_times *t, uint32_t *heap)
 {
-    int64_t *needs = &t->threads[stream].needs;
-    bool better = first ? logical < *needs : logical > *needs;
-    if (*needs == INT64_MIN || better)
-        *needs = logical;
+    uint32_t count = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < t->meeting_count; i++)
+        t->meetings[i] = (struct meeting_times){INT64_MIN, INT64_MIN};
+    for (uint32_t i = 0; i < t->thread_count; i++)
+        if (t->threads[i].count > 0)
+            heap[count++] = i;
+    for (uint32_t i = count / 2; i-- > 0;)
+        heap_sift(heap, count, i, is_earlier, t);
+    while (rc == 0 && count > 0) {
+        struct thread_clock *c = &t->threads[heap[0]];
+        rc = replay_next(t, c);
+        if (c->at == c->count)
+            heap[0] = heap[--count];
+        heap_sift(heap, count, 0, is_earlier, t);
+    }
+    return rc;
 }
 
 int ideal_end(struct ideal_times *t)
 {
-    for (uint32_t i = 0; i < t->thread_count; i++) {
+    uint32_t *heap = calloc(t->thread_count + 1u, sizeof *heap);
+    t->meetings = calloc(t->meeting_count + 1u, sizeof *t->meetings);
+    bool has_room = heap != NULL && t->meetings != NULL && !t->no_memory;
+    int rc = has_room ? replay(t, heap) : -ENOMEM;
+    free(heap);
+    for (uint32_t i = 0; rc == 0 && i < t->thread_count; i++) {
         const struct thread_clock *c = &t->threads[i];
-        struct ideal_window *w =
-            c->ordinal >= 0 && c->is_main && c->calls ? window_of(t, c->ordinal) : NULL;
+        bool counts = c->ordinal >= 0 && c->is_main && c->calls;
+        struct ideal_window *w = counts ? window_of(t, c->ordinal) : NULL;
         if (w != NULL)
             w->unfinished++;
-        else if (c->ordinal >= 0 && c->is_main && c->calls)
-            return -ENOMEM;
+        rc = counts && w == NULL ? -ENOMEM : 0;
     }
-    return 0;
+    return rc;
 }
 
 const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count)
@@ -190,7 +373,11 @@ void ideal_close(struct ideal_times *t)
 {
     if (t == NULL)
         return;
+    for (uint32_t i = 0; i < t->thread_count; i++)
+        free(t->threads[i].steps);
     free(t->threads);
+    free(t->needs);
+    free(t->meetings);
     free(t->windows);
     free(t);
 }

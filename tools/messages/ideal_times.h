@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replays a run on an ideal network, on which messages and collective calls take no time, as
  * Dimemas does with infinite bandwidth and no latency (Girona, Labarta, Badia 2000): ranks still
- * wait for data that others have not made yet. The replay needs no second reading: each thread has
- * a logical clock, which advances with the time between MPI calls, and to the clock of a sender or
- * of other ranks where it depends on them.
+ * wait for data that others have not made yet. Each thread has a logical clock, which advances with
+ * the time between MPI calls, and to the clock of a sender or of other ranks where it depends on
+ * them. A message may be found long after its receiver has gone on: its sender may lose the
+ * processor before its call ends. So calls and what they depend on are kept until the end.
  *
  * Sums are of the main threads of processes that call MPI, for each window: from its opening, or
  * the end of MPI_Init in it, to its closing, or the begin of MPI_Finalize in it. */
@@ -25,18 +26,30 @@ struct ideal_window {
     bool has_gaps;                  /* events were dropped: times are too short */
 };
 
+/* What a collective call depends on. */
+enum meeting_need { NEEDS_NOTHING, NEEDS_ROOT, NEEDS_ALL };
+
+/* One rank's part of a meeting. */
+struct meeting_part {
+    uint32_t meeting; /* its number */
+    enum meeting_need need;
+    bool is_root;
+};
+
 struct ideal_times;
 
 /* Opens the replay of these streams. Returns NULL without memory. */
 struct ideal_times *ideal_open(const struct streams *streams);
 /* Takes every record. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int ideal_take(struct ideal_times *t, const struct stream_record *r);
-/* Returns the stream's logical clock: within a call, as the call began. */
-int64_t ideal_clock(const struct ideal_times *t, uint32_t stream);
-/* The stream's present call cannot end before this logical time. Of several times the latest
- * counts; with `first`, the earliest. */
-void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t logical, bool first);
-/* Takes the end of the run: windows that are still open have no end. Returns 0 or -ENOMEM. */
+/* The stream's call at this time cannot end before the other stream's call at that time begins. Of
+ * several others the latest counts; with `first`, the earliest. The calls have begun. */
+void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t ns, uint32_t other,
+                 int64_t other_ns, bool first);
+/* The stream's present call belongs to a meeting (meetings.h). */
+void ideal_meets(struct ideal_times *t, uint32_t stream, const struct meeting_part *part);
+/* Takes the end of the run, and replays it: windows that are still open have no end. Returns 0 or
+ * -ENOMEM, also if there was no memory for what calls depend on. */
 RT_MUST_CHECK int ideal_end(struct ideal_times *t);
 /* Returns the windows that have ended, by ordinal, until ideal_close(). */
 const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count);

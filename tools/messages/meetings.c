@@ -15,7 +15,6 @@ struct entry {
     int64_t begin, end; /* end INT64_MAX: not ended, or it has no leave */
     int32_t rank, window;
     uint32_t stream, process;
-    int64_t logical;
     uint32_t path;
     bool is_over, is_root;
 };
@@ -23,6 +22,7 @@ struct entry {
 struct meeting {
     struct meeting *next; /* in the same place of the hash table */
     uint64_t number;
+    uint32_t serial; /* its number among all meetings */
     struct entry *entries;
     size_t count, room, over;
     uint16_t function;
@@ -46,6 +46,7 @@ struct meetings {
     uint32_t thread_count;
     struct gathering **gatherings; /* by communicator; NULL: no call yet */
     uint32_t comm_count;
+    uint32_t made; /* meetings */
     void (*told)(void *context, const struct wait_state *w);
     void *context;
     uint64_t left;
@@ -80,10 +81,8 @@ static void free_meeting(struct meetings *m, struct meeting *x)
     free(x);
 }
 
-/* Which ranks' data a rank needs. */
-enum need { NEEDS_ALL, NEEDS_ROOT, NEEDS_NOTHING };
-
-static enum need need_of(uint32_t function, bool is_root)
+/* Returns which ranks' data a rank needs. */
+static enum meeting_need need_of(uint32_t function, bool is_root)
 {
     static const char *const of_root[] = {"Bcast", "Scatter", "Scatterv"}, *const for_root[] = {
                                                                                "Reduce", "Gather",
@@ -166,7 +165,8 @@ static struct gathering *gathering_of(struct meetings *m, uint32_t comm)
 
 /* Returns the pointer that links to the meeting of this number, which it makes if there is none;
  * NULL if there is no memory. */
-static struct meeting **meeting_of(struct gathering *g, uint64_t number, uint32_t function)
+static struct meeting **meeting_of(struct meetings *m, struct gathering *g, uint64_t number,
+                                   uint32_t function)
 {
     struct meeting **at = &g->meetings[number % PLACES];
     while (*at != NULL && (*at)->number != number)
@@ -174,6 +174,7 @@ static struct meeting **meeting_of(struct gathering *g, uint64_t number, uint32_
     if (*at == NULL && (*at = calloc(1, sizeof **at)) != NULL) {
         (*at)->number = number;
         (*at)->function = (uint16_t)function;
+        (*at)->serial = m->made++;
     }
     return *at != NULL ? at : NULL;
 }
@@ -196,24 +197,13 @@ static size_t place_of(struct meetings *m, struct meeting *x, uint32_t process)
     return place;
 }
 
-int64_t meetings_need(const struct meetings *m, uint32_t stream)
-{
-    const struct attendance *t = &m->threads[stream];
-    const struct meeting *x = t->meeting;
-    int64_t latest = INT64_MIN;
-    enum need need = x != NULL ? need_of(x->function, x->entries[t->place].is_root) : NEEDS_NOTHING;
-    for (size_t i = 0; need != NEEDS_NOTHING && i < x->count; i++)
-        if ((need == NEEDS_ALL || x->entries[i].is_root) && x->entries[i].logical > latest)
-            latest = x->entries[i].logical;
-    return latest;
-}
-
 int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t comm,
-                   uint64_t number, uint32_t function, int64_t logical, bool is_root)
+                   uint64_t number, uint32_t function, bool is_root, struct meeting_part *part)
 {
+    *part = (struct meeting_part){.meeting = NO_MEETING};
     uint32_t process = comms_process_of(m->comms, r->stream);
     struct gathering *g = gathering_of(m, comm);
-    struct meeting **at = g != NULL && g->size != 0 ? meeting_of(g, number, function) : NULL;
+    struct meeting **at = g != NULL && g->size != 0 ? meeting_of(m, g, number, function) : NULL;
     if (g != NULL && (g->size == 0 || (at != NULL && (*at)->function != function))) {
         m->left++; /* or the ranks do not agree on what they call */
         return 0;
@@ -232,9 +222,9 @@ int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t c
                                        .window = r->event.window,
                                        .stream = r->stream,
                                        .process = process,
-                                       .logical = logical,
                                        .is_root = is_root};
     m->threads[r->stream] = (struct attendance){x, place};
+    *part = (struct meeting_part){x->serial, need_of(function, is_root), is_root};
     if (x->count == g->size) {
         x->is_complete = true;
         *at = x->next;

@@ -13,14 +13,13 @@ struct meetings;
 struct meetings *meetings_open(const struct comms *comms, uint32_t streams,
                                void (*told)(void *context, const struct wait_state *w),
                                void *context);
-/* Takes the enter of a call that has this number on its communicator (index of comms_all()), at the
- * logical time `logical` (ideal_times.h); is_root: it is the root of a rooted call. Returns 0 or
- * -ENOMEM. */
+enum { NO_MEETING = UINT32_MAX };
+/* Takes the enter of a call that has this number on its communicator (index of comms_all());
+ * is_root: it is the root of a rooted call. Sets *part; its meeting is NO_MEETING if the ranks do
+ * not agree on what they call, or their number is not known. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t comm,
-                                 uint64_t number, uint32_t function, int64_t logical, bool is_root);
-/* Returns the logical time before which the thread's call cannot end; INT64_MIN: it is free, or in
- * no meeting. Call it before meetings_leave(). */
-int64_t meetings_need(const struct meetings *m, uint32_t stream);
+                                 uint64_t number, uint32_t function, bool is_root,
+                                 struct meeting_part *part);
 /* Takes the leave of the thread's call, if it is in a meeting. */
 void meetings_leave(struct meetings *m, uint32_t stream, int64_t ns, uint32_t path);
 /* The thread's call has no leave in the recording. */

@@ -22,7 +22,6 @@ enum { CALLS = 8192 };
 struct waiting_call {
     int64_t begin, end; /* end INT64_MAX: not ended */
     int64_t until;      /* it could not end earlier; INT64_MIN: not known */
-    int64_t logical;    /* of its begin: ideal_times.h */
     int64_t cause_ns;   /* time within the other rank's call that came late */
     uint32_t cause_stream;
     struct wait_place cause; /* path 0: not known yet */
@@ -35,8 +34,6 @@ struct waiting_thread {
     uint32_t depth;
     uint32_t told_path; /* of the next leave, by EV_MPI_CALL_PATH */
     bool came_up;
-    bool is_inside; /* in a call that began at `begin` */
-    int64_t begin;
     struct waiting_call *calls;
     size_t count, room;
 };
@@ -66,11 +63,6 @@ static int no_memory(struct rt_error *e)
 {
     rt_error_set(e, "no memory");
     return -ENOMEM;
-}
-
-static int64_t logical_clock(const struct wait_states *w, uint32_t stream)
-{
-    return w->ideal != NULL ? ideal_clock(w->ideal, stream) : 0;
 }
 
 /* --- calls with messages ---------------------------------------------------------------------- */
@@ -145,19 +137,14 @@ static void set_until(const struct wait_states *w, struct waiting_call *c, int32
     find_cause(w, c);
 }
 
-/* Tells the ideal network what the message's two calls depend on, as far as they are still open:
- * they end after this. */
+/* Tells the ideal network what the message's two calls depend on. */
 static void depend(struct wait_states *w, const struct message *m, bool first)
 {
     const struct waiting_call *send = call_at(w, m->send_stream, m->send_ns);
-    const struct waiting_call *post = call_at(w, m->receive_stream, m->receive_ns);
-    const struct waiting_thread *to = &w->threads[m->receive_stream],
-                                *from = &w->threads[m->send_stream];
-    if (send != NULL && to->is_inside && m->received_ns >= to->begin)
-        ideal_needs(w->ideal, m->receive_stream, send->logical, first);
-    if (send != NULL && post != NULL && from->is_inside && m->send_ns == from->begin &&
+    ideal_needs(w->ideal, m->receive_stream, m->received_ns, m->send_stream, m->send_ns, first);
+    if (send != NULL && m->send_ns == send->begin &&
         event_mpi_waits(send->function) == EVENT_MPI_WAITS_RECEIVER)
-        ideal_needs(w->ideal, m->send_stream, post->logical, false);
+        ideal_needs(w->ideal, m->send_stream, m->send_ns, m->receive_stream, m->receive_ns, false);
 }
 
 void wait_states_message(struct wait_states *w, const struct message *m)
@@ -217,10 +204,12 @@ static int enter_collective(struct wait_states *w, const struct stream_record *r
     }
     int32_t root = (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, peer);
     bool is_root = comms_process(w->comms, comm, side, root) == process;
-    return meetings_enter(w->meetings, r, comm, number, function, logical_clock(w, r->stream),
-                          is_root) == 0
-               ? 0
-               : no_memory(e);
+    struct meeting_part part;
+    if (meetings_enter(w->meetings, r, comm, number, function, is_root, &part) != 0)
+        return no_memory(e);
+    if (w->ideal != NULL && part.meeting != NO_MEETING)
+        ideal_meets(w->ideal, r->stream, &part);
+    return 0;
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -245,8 +234,6 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
         skip_number(w, r, function);
         return 0;
     }
-    t->is_inside = true;
-    t->begin = r->ns;
     enum event_mpi_waits waits = event_mpi_waits(function);
     if (waits == EVENT_MPI_WAITS_RANKS || waits == EVENT_MPI_WAITS_ALL_RANKS)
         return enter_collective(w, r, function, e);
@@ -255,7 +242,6 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
     const struct waiting_call c = {.begin = r->ns,
                                    .end = INT64_MAX,
                                    .until = INT64_MIN,
-                                   .logical = logical_clock(w, r->stream),
                                    .window = r->event.window,
                                    .function = (uint16_t)function};
     return add_call(w, r->stream, &c, e);
@@ -269,7 +255,6 @@ static void leaves(struct wait_states *w, const struct stream_record *r)
     if (t->depth == 0 || --t->depth != 0)
         return;
     t->came_up = event_mpi_initializes(function) && (r->event.flags & EVENT_FLAG_CUT) == 0;
-    t->is_inside = false;
     meetings_leave(w->meetings, r->stream, r->ns, path);
     struct waiting_call *c = t->count > 0 ? &t->calls[t->count - 1] : NULL;
     if (c == NULL || c->end != INT64_MAX)
@@ -285,7 +270,7 @@ static void forget(struct wait_states *w, uint32_t stream)
     struct waiting_thread *t = &w->threads[stream];
     t->depth = 0;
     t->told_path = 0;
-    t->came_up = t->is_inside = false;
+    t->came_up = false;
     meetings_forget(w->meetings, stream);
     if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
         t->count--;
@@ -311,19 +296,10 @@ static int take_number(struct wait_states *w, const struct stream_record *r, str
     return numbers_set(w->numbers, &key, number) == 0 ? 0 : no_memory(e);
 }
 
-static int take_ideal(struct wait_states *w, const struct stream_record *r)
-{
-    int64_t need =
-        EVENT_IS_MPI_LEAVE(r->event.code) ? meetings_need(w->meetings, r->stream) : INT64_MIN;
-    if (need != INT64_MIN)
-        ideal_needs(w->ideal, r->stream, need, false);
-    return ideal_take(w->ideal, r);
-}
-
 int wait_states_take(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
 {
     struct waiting_thread *t = &w->threads[r->stream];
-    if (w->ideal != NULL && take_ideal(w, r) != 0)
+    if (w->ideal != NULL && ideal_take(w->ideal, r) != 0)
         return no_memory(e);
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enters(w, r, e);
