@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Delays whose causes are known, each in a window of its own (MPI_Pcontrol(1) to MPI_Pcontrol(0)),
- * on four ranks. Writes to the file of its argument how long ranks had to wait by its own clock: a
- * line "NAME NS" for each. With a further argument, rests are in a named region.
+ * on four ranks. Writes when each call began and ended to the file of its argument, which all ranks
+ * map: logged.h has its layout. With a further argument, rests are in a named region.
+ *
+ * A rank that causes a wait rests after the waiting ranks are inside MPI, and the last rank enters
+ * the closing barrier after all others. So each delay occurs, whatever the scheduler does.
  *
  * 0: rank 2 is late for rank 1, which is late for rank 0 therefore, which is late for all.
  * 1: rank 1 is late for a collective call.
@@ -10,61 +13,92 @@
  * 4: rank 1 is late for rank 0, and rank 3 for rank 2.
  * 5: rank 1 is late to receive.
  * 6: the root of a broadcast is late, and a rank that nobody needs even more. */
+#include "logged.h"
 #include "regtrace.h"
 
+#include <fcntl.h>
 #include <mpi.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <time.h>
-
-enum { PHASES = 7 };
+#include <unistd.h>
 
 static int rank, x;
 static bool has_regions;
-static volatile int kept;
-/* When the rank was about to make a call of the phase. */
-static long long at[PHASES][8], all[4][PHASES][8];
+static struct logged (*all)[PHASES][LOGGED]; /* by rank */
 
-static long long now(void)
+/* Notes that a call begins; returns where to note its end. */
+static struct logged *begins(int phase, int n)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
+    struct logged *c = &all[rank][phase][n];
+    logged_now = c;
+    c->before = logged_ns();
+    return c;
 }
 
-__attribute__((noinline)) static void rest(int ms)
+static void ends(struct logged *c)
+{
+    c->after = logged_ns();
+    logged_now = NULL;
+}
+
+/* Returns when that rank is inside its call. */
+static void await(int other, int phase, int n)
+{
+    while (all[other][phase][n].inside == 0)
+        (void)sched_yield();
+}
+
+__attribute__((noinline)) static void rest(struct logged *c, int ms)
 {
     if (has_regions)
         regtrace_region_begin("resting");
+    c->inside = logged_ns();
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+    c->leaves = logged_ns();
     if (has_regions)
         regtrace_region_end("resting");
 }
 
-static void give(int phase, int n, int to)
+static void rest_in(int phase, int ms)
 {
-    at[phase][n] = now();
+    struct logged *c = begins(phase, REST);
+    rest(c, ms);
+    ends(c);
+}
+
+__attribute__((noinline)) static void give(int phase, int n, int to)
+{
+    struct logged *c = begins(phase, n);
     MPI_Send(&x, 1, MPI_INT, to, 10 * phase + n, MPI_COMM_WORLD);
+    ends(c);
 }
 
-static void take(int phase, int n, int from)
+__attribute__((noinline)) static void take(int phase, int n, int from)
 {
-    at[phase][n] = now();
-    MPI_Recv(&x, 1, MPI_INT, from, 10 * phase + n, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    struct logged *c = begins(phase, n);
+    MPI_Recv(&x, 1, MPI_INT, from, 10 * phase + n, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* take */
+    ends(c);
 }
 
-__attribute__((noinline)) static void root_cause(int phase, int n, int ms, int to)
+/* Sends when the other rank, whose call has the number `its`, has waited for this long. */
+__attribute__((noinline)) static void root_cause(int phase, int n, int ms, int to, int its)
 {
-    rest(ms);
-    at[phase][n] = now();
+    await(to, phase, its);
+    rest_in(phase, ms);
+    struct logged *c = begins(phase, n);
     MPI_Send(&x, 1, MPI_INT, to, 10 * phase + n, MPI_COMM_WORLD); /* late */
-    kept = ms;
+    ends(c);
 }
 
 static void chain(void)
 {
-    if (rank == 2)
-        root_cause(0, 1, 80, 1); /* the root of the chain */
+    if (rank == 2) {
+        await(0, 0, 2);
+        root_cause(0, 1, 80, 1, 1); /* the root of the chain */
+    }
     if (rank == 1) {
         take(0, 1, 2);
         give(0, 2, 0);
@@ -76,10 +110,14 @@ static void chain(void)
 static void collective(void)
 {
     int y;
+    for (int i = 0; rank == 1 && i < 4; i++)
+        if (i != rank)
+            await(i, 1, 0);
     if (rank == 1)
-        rest(60);
-    at[1][0] = now();
+        rest_in(1, 60);
+    struct logged *c = begins(1, 0);
     MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    ends(c);
 }
 
 static void wait_for_two(void)
@@ -87,22 +125,25 @@ static void wait_for_two(void)
     MPI_Request r[2];
     int y[2];
     if (rank == 1)
-        root_cause(2, 1, 30, 0);
-    if (rank == 2)
-        root_cause(2, 2, 70, 0);
+        root_cause(2, 1, 30, 0, 0);
+    if (rank == 2) {
+        await(1, 2, 1);
+        root_cause(2, 2, 40, 0, 0); /* the last of two */
+    }
     if (rank != 0)
         return;
     MPI_Irecv(&y[0], 1, MPI_INT, 1, 21, MPI_COMM_WORLD, &r[0]);
     MPI_Irecv(&y[1], 1, MPI_INT, 2, 22, MPI_COMM_WORLD, &r[1]);
-    at[2][0] = now();
+    struct logged *c = begins(2, 0);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    ends(c);
 }
 
 static void twice(void)
 {
     if (rank == 1) {
-        root_cause(3, 1, 40, 0); /* first */
-        root_cause(3, 2, 60, 0); /* second */
+        root_cause(3, 1, 40, 0, 1); /* first */
+        root_cause(3, 2, 60, 0, 2); /* second */
     }
     if (rank == 0) {
         take(3, 1, 1);
@@ -113,9 +154,9 @@ static void twice(void)
 static void two_at_once(void)
 {
     if (rank == 1)
-        root_cause(4, 1, 50, 0);
+        root_cause(4, 1, 50, 0, 1); /* left */
     if (rank == 3)
-        root_cause(4, 2, 70, 2);
+        root_cause(4, 2, 70, 2, 2); /* right */
     if (rank == 0)
         take(4, 1, 1);
     if (rank == 2)
@@ -125,41 +166,54 @@ static void two_at_once(void)
 static void late_receiver(void)
 {
     if (rank == 0) {
-        at[5][0] = now();
+        struct logged *c = begins(5, 0);
         MPI_Ssend(&x, 1, MPI_INT, 1, 51, MPI_COMM_WORLD);
+        ends(c);
     }
     if (rank == 1) {
-        rest(60);
-        take(5, 1, 0);
+        await(0, 5, 0);
+        rest_in(5, 60);
+        take(5, 1, 0); /* late to receive */
     }
 }
 
 static void broadcast(void)
 {
-    rest(rank == 0 ? 50 : rank == 3 ? 120 : 0);
-    at[6][0] = now();
+    if (rank == 0) {
+        await(1, 6, 0);
+        await(2, 6, 0);
+        rest_in(6, 50);
+    }
+    if (rank == 3) {
+        await(0, 6, 0);
+        rest_in(6, 70);
+    }
+    struct logged *c = begins(6, 0);
     MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    ends(c);
 }
 
-static long long between(int phase, int from, int n, int to, int m)
+/* The last rank is one that has waited in the phase. Nobody's wait for it is due to its own work. */
+static void close_phase(int phase)
 {
-    return all[to][phase][m] - all[from][phase][n];
+    static const int last[PHASES] = {0, 0, 0, 0, 2, 0, 0};
+    for (int i = 0; rank == last[phase] && i < 4; i++)
+        if (i != rank)
+            await(i, phase, CLOSING);
+    struct logged *c = begins(phase, CLOSING);
+    MPI_Barrier(MPI_COMM_WORLD); /* the end of a phase */
+    ends(c);
 }
 
-static void write_log(const char *path)
+static bool map_log(const char *path)
 {
-    FILE *f = fopen(path, "w");
-    fprintf(f, "chain %lld\n", between(0, 1, 1, 2, 1));
-    fprintf(f, "collective %lld\n",
-            between(1, 0, 0, 1, 0) + between(1, 2, 0, 1, 0) + between(1, 3, 0, 1, 0));
-    fprintf(f, "waitall %lld\n", between(2, 0, 0, 2, 2));
-    fprintf(f, "first %lld\n", between(3, 0, 1, 1, 1));
-    fprintf(f, "second %lld\n", between(3, 0, 2, 1, 2));
-    fprintf(f, "left %lld\n", between(4, 0, 1, 1, 1));
-    fprintf(f, "right %lld\n", between(4, 2, 2, 3, 2));
-    fprintf(f, "receiver %lld\n", between(5, 0, 0, 1, 1));
-    fprintf(f, "broadcast %lld\n", between(6, 1, 0, 0, 0) + between(6, 2, 0, 0, 0));
-    fclose(f);
+    const size_t size = 4 * sizeof *all;
+    int fd = open(path, O_RDWR | O_CREAT, 0644);
+    if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
+        return false;
+    all = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return all != MAP_FAILED;
 }
 
 int main(int argc, char **argv)
@@ -167,6 +221,10 @@ int main(int argc, char **argv)
     static void (*const phases[PHASES])(void) = {
         chain, collective, wait_for_two, twice, two_at_once, late_receiver, broadcast,
     };
+    if (argc < 2 || !map_log(argv[1])) {
+        perror("the log");
+        return 1;
+    }
     has_regions = argc > 2;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -178,13 +236,12 @@ int main(int argc, char **argv)
                 MPI_Recv(&x, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; i < PHASES; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
+        struct logged *c = begins(i, OPENING);
         MPI_Pcontrol(1);
+        ends(c);
         phases[i]();
-        MPI_Barrier(MPI_COMM_WORLD); /* the end of a phase */
+        close_phase(i);
         MPI_Pcontrol(0);
     }
-    MPI_Gather(at, 8 * PHASES, MPI_LONG_LONG, all, 8 * PHASES, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
-    if (rank == 0)
-        write_log(argv[1]);
     return MPI_Finalize();
 }

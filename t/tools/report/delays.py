@@ -240,17 +240,19 @@ def critical_path(ranks):
         if not is_end:
             begins[c] = longest[before[c]][0] + c.begin - before[c].end
             continue
+        crosses = c.cause in begins and c.waits_until > c.begin and c.cause.begin <= c.end
+        works = c.waits_until if crosses else c.begin  # a path that stays has all of the call
         ways = [
             (
-                begins[c] + c.end - c.waits_until,
+                begins[c] + c.end - works,
                 before[c],
                 [
                     (("between",) + before[c].label() + c.label(), c.begin - before[c].end),
-                    (("call",) + c.label(), c.end - c.waits_until),
+                    (("call",) + c.label(), c.end - works),
                 ],
             )
         ]
-        if c.cause in begins and c.waits_until > c.begin and c.cause.begin <= c.end:
+        if crosses:
             x = c.cause
             ways.append(
                 (

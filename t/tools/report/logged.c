@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A library between regtrace's wrappers and the MPI library. Logs when a wrapper calls MPI, and
+ * when MPI returns to it: the wrapper records the call's begin before, and its end afterwards. */
+#include "logged.h"
+
+#include <mpi.h>
+#include <stddef.h>
+
+struct logged *logged_now;
+
+#define INSIDE(call)                                                                               \
+    struct logged *c = logged_now;                                                                 \
+    if (c != NULL)                                                                                 \
+        c->inside = logged_ns();                                                                   \
+    int rc = call;                                                                                 \
+    if (c != NULL)                                                                                 \
+        c->leaves = logged_ns();                                                                   \
+    return rc
+
+int MPI_Send(const void *data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    INSIDE(PMPI_Send(data, n, type, to, tag, comm));
+}
+
+int MPI_Ssend(const void *data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    INSIDE(PMPI_Ssend(data, n, type, to, tag, comm));
+}
+
+int MPI_Recv(void *data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *s)
+{
+    INSIDE(PMPI_Recv(data, n, type, from, tag, comm, s));
+}
+
+int MPI_Waitall(int n, MPI_Request *requests, MPI_Status *statuses)
+{
+    INSIDE(PMPI_Waitall(n, requests, statuses));
+}
+
+int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    INSIDE(PMPI_Allreduce(from, to, n, type, op, comm));
+}
+
+int MPI_Bcast(void *data, int n, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    INSIDE(PMPI_Bcast(data, n, type, root, comm));
+}
+
+int MPI_Barrier(MPI_Comm comm)
+{
+    INSIDE(PMPI_Barrier(comm));
+}
