@@ -4,6 +4,7 @@
 # its call path and cost by the program's own clock; places of samples; efficiencies. It starts the
 # command where the run has no file of matches that fits, and says what to do where there is none.
 . "$(dirname "$0")/../lib.sh"
+. "$here/../tools/report/logged.sh"
 needs h5py
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REGTRACE_SOURCE/share/python PATH=$REGTRACE_BUILD:$PATH
 cd "$T" || exit 99
@@ -21,8 +22,8 @@ late = waits[waits["for_stack"].str.contains("second;give", na=False) & (waits["
 assert set(late["for_rank"]) == {1} and set(late["rank"]) == {0} and set(late["for_function"]) == {"MPI_Send"}, late
 assert set(late["for_site_function"]) == {"give"} and set(late["for_line"]) == {int(send)}, late
 assert late["for_file"].str.endswith("/late.c").all() and late["for_stack"].str.contains(r"(?:^|;)main;second;give$").all(), late
-cost, logged = late["wait_ns"].sum(), float(open(log).readline())
-assert abs(cost - logged) <= 0.05 * logged, (cost, logged)
+cost, (least, most) = late["wait_ns"].sum(), map(float, open(log).read().split())
+assert 2000000 < least <= cost <= most, (least, cost, most)
 # The sites of all calls, and of the waits, are the same.
 calls = run.mpi_calls(places=True)
 assert calls["stack"].notna().eq(calls["path"] != 0).all() and len(calls) == len(run.mpi_calls())
@@ -52,7 +53,7 @@ def refused(call, *words):
         return
     raise AssertionError(words)
 have, path = waits(), os.environ["PATH"]
-assert len(have[0]) > 10 and len(have[1]) == 8 + 120 + 2, have[1]
+assert len(have[0]) > 10 and len(have[1]) == 8 + 120, have[1]
 assert not os.path.exists(f"{folder}/channels.h5"), "reading leaves nothing in the run's folder"
 os.environ["PATH"] = "/nowhere"
 refused(waits, "needs the command regtrace", "PATH", "tool=")
@@ -93,7 +94,8 @@ END
 
 ran=0
 for mpi in $(mpis); do
-    "mpicc.$mpi" -O2 -g -w -o late "$source" 2>/dev/null || continue
+    build_logged "$mpi" "$source" ./late 2>/dev/null || continue
+    rm -f log*
     ran=1
     run 60 "$REGTRACE" run -quiet -callpath 16 -o "$mpi" -- "mpirun.$mpi" -np 2 ./late "$T/log"
     is "$status" 0 "$mpi: the program ends" || diag "$err"

@@ -3,8 +3,7 @@
 
 usage: page.py RUN LATE.html ODD.html DAMAGED.html MEMORY.html PATH FROM LOG EFFICIENCY.json
 REPORT.json; prints lines "ok|what" or "no|what|why". PATH is the call path of the late send, FROM that of the receive
-before it. LOG has what it cost in ns, and which part the rank caused between both. MEMORY.html is
-"-" if there is no run with memory traces; the file memory-bytes has what its ranks recorded."""
+before it. LOG has the least and the most that it cost, in ns. MEMORY.html is "-" if there is no run with memory traces; the file memory-bytes has what its ranks recorded."""
 
 import json
 import re
@@ -54,7 +53,7 @@ def bytes_of(words):
 def diagnosed(b, path, log):
     """Returns the id of the row of the late call. Busy machines make other calls late too."""
     with open(log, encoding="ascii") as file:
-        logged = float(file.readline())
+        least, most = map(float, file.read().split())
     rows = b.run(
         "[...document.querySelectorAll('tr[id^=late-]')].map((r) => [r.id, ...[...r.cells].map((d) => d.innerText)])"
     )
@@ -62,9 +61,9 @@ def diagnosed(b, path, log):
     same(row[1], "1", "the late rank, by its call path")
     if path.startswith("main"):  # a call site alone has the sends from first() too
         ok(
-            abs(ns(row[6]) - logged) <= 0.05 * logged,
-            "its cost is what the program logged, within 5 %",
-            f"{row[6]} and {logged}",
+            0.99 * least <= ns(row[6]) <= 1.01 * most,
+            "its cost is what the program logged, in the digits that are shown",
+            f"{row[6]}, logged are {least} to {most}",
         )
     findings = b.run(
         "[...document.querySelectorAll('#summary .findings li')].map((l) => l.innerText)"
@@ -85,7 +84,7 @@ def diagnosed(b, path, log):
 def causes(b, run, path, before, log):
     """The part about causes has what the late rank did before the send, and what it cost."""
     with open(log, encoding="ascii") as file:
-        caused = float(file.read().split()[1])
+        most = float(file.read().split()[1])
     rows = b.run(
         "[...document.querySelectorAll('tr[id^=delay-]')].map((r) => [r.id, ...[...r.cells].map((d) => d.innerText)])"
     )
@@ -95,9 +94,9 @@ def causes(b, run, path, before, log):
     if not path.startswith("main"):  # a call site alone has the sends from first() too
         return
     ok(
-        abs(ns(row[2]) - caused) <= 0.05 * caused,
-        "its cost is what the program logged, within 5 %",
-        f"{row[2]} and {caused}",
+        2900000 <= ns(row[2]) <= 1.05 * most,
+        "its cost is that of the sleep or more, at most what the program logged and 5 %",
+        f"{row[2]}, logged are at most {most}",
     )
     moment(b, run, f"document.querySelector('#{row[0]} td:nth-child(9) a')")
     b.run(f"document.querySelector('#{row[0]} td:nth-child(8) a:last-child').click()")
@@ -297,7 +296,7 @@ def cells(b):
     b.key("ArrowUp")
     b.key("ArrowRight")
     ok(
-        text(b, "#pair h3").startswith("Rank 0 to rank 1: 66 messages, 1,232 B"),
+        text(b, "#pair h3").startswith("Rank 0 to rank 1: 64 messages, 256 B"),
         "arrows go to another one",
         text(b, "#pair h3"),
     )

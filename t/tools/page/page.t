@@ -3,6 +3,7 @@
 # The page of regtrace page: a rank that sleeps before its 40th send is diagnosed, links lead to
 # where figures come from, names with < and & are text, and pages without d3 have tables.
 . "$(dirname "$0")/../../lib.sh"
+. "$here/../report/logged.sh"
 cd "$T" || exit 99
 
 # --- wrong usage ---
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
     return MPI_Finalize() + x;
 }
 C
-"mpicc.$mpi" -O2 -g -w -o late "$late" && "mpicxx.$mpi" -O2 -g -w -o odd odd.cc || exit 99
+build_logged "$mpi" "$late" ./late && "mpicxx.$mpi" -O2 -g -w -o odd odd.cc || exit 99
 run 60 "$REGTRACE" run -quiet -callpath $paths -o late-run -- "mpirun.$mpi" -np 2 ./late log
 is "$status" 0 "a run with a late rank" || diag "$err"
 odd='a <b>bold&amp; run'

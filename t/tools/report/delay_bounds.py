@@ -8,7 +8,7 @@ A line of SEEDS is "REPORT RANK NAME KIND ITEM PLACE...": the number of the repo
 the cost's name in COSTS, and the delay's row: its kind, the late call (between) or the name of what
 is recorded, and the late call's places as FUNCTION:LINE.
 
-A recorded moment lies between two times of the log (logged.h). Each cost is monotone in each of its
+A recorded moment lies between two times of the log (delays.c, logged.h). Each cost is monotone in each of its
 moments, thus its least and its most are at ends of these brackets. Prints NAME and "as logged", or
 what differs."""
 import array

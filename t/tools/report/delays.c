@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Delays whose causes are known, each in a window of its own (MPI_Pcontrol(1) to MPI_Pcontrol(0)),
  * on four ranks. Writes when each call began and ended to the file of its argument, which all ranks
- * map: logged.h has its layout. With a further argument, rests are in a named region.
+ * map. With a further argument, rests are in a named region.
  *
  * A rank that causes a wait rests after the waiting ranks are inside MPI, and the last rank enters
  * the closing barrier after all others. So each delay occurs, whatever the scheduler does.
@@ -16,14 +16,15 @@
 #include "logged.h"
 #include "regtrace.h"
 
-#include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
+
+/* The log: [rank][phase][number]. Numbers below REST are those of a phase's calls; REST is the
+ * rank's last rest of the phase. delay_bounds.py reads it. */
+enum { PHASES = 7, REST = 5, OPENING = 6, CLOSING = 7, LOGGED = 8 };
 
 static int rank, x;
 static bool has_regions;
@@ -193,7 +194,7 @@ static void broadcast(void)
     ends(c);
 }
 
-/* The last rank is one that has waited in the phase. Nobody's wait for it is due to its own work. */
+/* The last rank has waited in the phase itself: no wait for it is due to its own work. */
 static void close_phase(int phase)
 {
     static const int last[PHASES] = {0, 0, 0, 0, 2, 0, 0};
@@ -205,23 +206,12 @@ static void close_phase(int phase)
     ends(c);
 }
 
-static bool map_log(const char *path)
-{
-    const size_t size = 4 * sizeof *all;
-    int fd = open(path, O_RDWR | O_CREAT, 0644);
-    if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
-        return false;
-    all = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    return all != MAP_FAILED;
-}
-
 int main(int argc, char **argv)
 {
     static void (*const phases[PHASES])(void) = {
         chain, collective, wait_for_two, twice, two_at_once, late_receiver, broadcast,
     };
-    if (argc < 2 || !map_log(argv[1])) {
+    if (argc < 2 || (all = logged_map(argv[1], 4 * sizeof *all)) == NULL) {
         perror("the log");
         return 1;
     }

@@ -4,6 +4,7 @@
 # own clock; all of them, and the critical path, by an independent program that reads the rank
 # files.
 . "$(dirname "$0")/../../lib.sh"
+. "$here/logged.sh"
 [ "$(uname -m)" = x86_64 ] || skip_all "call paths need x86-64"
 [ "$PYTHON" != no ] || skip_all "no Python with h5py"
 source=$REGTRACE_SOURCE/t/tools/report/delays.c
@@ -37,13 +38,6 @@ cat >"$T/seeds" <<END
 6 0 broadcast between MPI_Bcast main:$step broadcast:$(line 'MPI_Bcast(')
 END
 names=$(cut -d' ' -f3 "$T/seeds")
-
-# build MPI: the program, each of whose calls has a frame, and the library that logs when MPI is
-# called.
-build() {
-    "mpicc.$1" -O2 -g -w -shared -fPIC -o "$T/liblogged.so" "${source%/*}/logged.c" &&
-        "mpicc.$1" -O2 -g -w -fno-optimize-sibling-calls -I"$REGTRACE_SOURCE/share/include" -o "$T/delays" "$source" -L"$T" -llogged -Wl,-rpath,"$T"
-}
 
 # delay_bounds SEEDS REPORT...: compares the costs with the program's log.
 delay_bounds() {
@@ -98,7 +92,7 @@ recorded() {
 }
 
 for mpi in openmpi mpich; do
-    if ! have_mpi $mpi || ! build $mpi 2>"$T/cc"; then
+    if ! have_mpi $mpi || ! build_logged $mpi "$source" "$T/delays" -I"$REGTRACE_SOURCE/share/include" 2>"$T/cc"; then
         skip "delays with $mpi" "no $mpi, or no compiler for it"
         continue
     fi

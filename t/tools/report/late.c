@@ -1,80 +1,78 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One rank sleeps before its 40th send, in a function that two others call. usage: late LOG
  *
- * Rank 0 tells rank 1 that it is about to receive; rank 1 then sends. LOG gets two figures, in ns
- * by the program's own clock. The first is how long rank 0 waited for the sends from second(): from
- * the beginning of each receive to that of its send. The second is which part of its waits rank 1
- * caused by what it did between its receive and its send from second(). */
+ * Rank 0 tells rank 1 that it is about to receive; rank 1 then sends. Rank 1 sleeps when rank 0 is
+ * inside the receive. LOG gets the least and the most time, in ns, that rank 0 waited for the sends
+ * from second(): from the begin of each receive to that of its send. Both lie between two readings
+ * of the program's clock (logged.h). The ranks share LOG.calls. */
+#include "logged.h"
+
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
-#include <time.h>
 
 static int rank, sends;
 static int other;
-static volatile int kept;
-/* When: rank 0 begins to tell, and to receive; rank 1 begins to be told, is told, and sends. */
-static long long tells[61], received[61], asks[61], told[61], sent[61];
+static struct logged (*all)[61]; /* by rank */
 
-static long long now(void)
+/* Notes that the rank's i-th call begins. */
+static void begins(int i)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
+    logged_now = &all[rank][i];
+    logged_now->before = logged_ns();
 }
 
 __attribute__((noinline)) static void give(int x)
 {
-    if (++sends == 40)
+    sends++;
+    while (sends == 40 && all[0][40].inside == 0)
+        (void)sched_yield();
+    if (sends == 40)
         nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
-    sent[sends] = now();
+    begins(sends);
     MPI_Send(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD); /* the send */
+    logged_now = NULL;
 }
 
 __attribute__((noinline)) static void first(int x)
 {
-    give(x);  /* from first */
-    kept = x; /* so that the call is no jump */
+    give(x); /* from first */
 }
 
 __attribute__((noinline)) static void second(int x)
 {
     give(x + 1); /* from second */
-    kept = x;    /* so that the call is no jump */
 }
 
-static int is_from_second(int i)
+static double waited(long long from, long long until)
 {
-    return i % 3 != 0;
+    return until > from ? (double)(until - from) : 0;
 }
 
-/* How long rank 0 waits for this send. */
-static double waited(int i)
+/* The kernel may change the rate of its clock by 500 ppm; times are rounded to ns. */
+static void write_log(const char *path)
 {
-    return sent[i] > received[i] ? (double)(sent[i] - received[i]) : 0;
-}
-
-/* Each wait is for all that rank 1 did since one of them last waited for the other, in proportion
- * to its time. */
-static double caused(void)
-{
-    double cost = 0, worked = 0, since = (double)tells[1];
-    for (int i = 1; i <= 60; i++) {
-        if (tells[i] > asks[i]) {
-            since = (double)tells[i];
-            worked = 0;
+    double least = 0, most = 0;
+    while (all[0][60].inside == 0)
+        (void)sched_yield();
+    for (int i = 1; i <= 60; i++)
+        if (i % 3 != 0) {
+            least += waited(all[0][i].inside, all[1][i].before);
+            most += waited(all[0][i].before, all[1][i].inside);
         }
-        worked += is_from_second(i) ? (double)(sent[i] - told[i]) : 0;
-        if (waited(i) > 0) {
-            cost += waited(i) * worked / ((double)sent[i] - since);
-            since = (double)sent[i];
-            worked = 0;
-        }
-    }
-    return cost;
+    FILE *f = fopen(path, "w");
+    fprintf(f, "%.0f %.0f\n", 0.999 * least - 1000, 1.001 * most + 1000);
+    fclose(f);
 }
 
 int main(int argc, char **argv)
 {
+    char calls[4096];
+    (void)snprintf(calls, sizeof calls, "%s.calls", argv[1]);
+    if ((all = logged_map(calls, 2 * sizeof *all)) == NULL) {
+        perror("the log");
+        return 1;
+    }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < 4; i++) /* the first messages connect the ranks */
@@ -83,32 +81,19 @@ int main(int argc, char **argv)
     for (int i = 1; i <= 60; i++) {
         int x = i;
         if (rank == 0) {
-            tells[i] = now();
             MPI_Send(&x, 1, MPI_INT, 1, 2, MPI_COMM_WORLD);
-            received[i] = now();
+            begins(i);
             MPI_Recv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            logged_now = NULL;
         } else if (rank == 1) {
-            asks[i] = now();
             MPI_Recv(&x, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            told[i] = now();
-            if (is_from_second(i))
-                second(i);
-            else
+            if (i % 3 == 0)
                 first(i);
+            else
+                second(i);
         }
     }
-    if (rank == 1) {
-        double all = 0;
-        MPI_Recv(received, 61, MPI_LONG_LONG, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Recv(tells, 61, MPI_LONG_LONG, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        for (int i = 1; i <= 60; i++)
-            all += is_from_second(i) ? waited(i) : 0;
-        FILE *f = fopen(argv[1], "w");
-        fprintf(f, "%.0f\n%.0f\n", all, caused());
-        fclose(f);
-    } else if (rank == 0) {
-        MPI_Send(received, 61, MPI_LONG_LONG, 1, 3, MPI_COMM_WORLD);
-        MPI_Send(tells, 61, MPI_LONG_LONG, 1, 3, MPI_COMM_WORLD);
-    }
+    if (rank == 1)
+        write_log(argv[1]);
     return MPI_Finalize();
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The log of delays.c: [rank][phase][number] of struct logged. A call's recorded begin lies between
- * `before` and `inside`, its recorded end between `leaves` and `after`, even if its rank loses the
- * processor anywhere. delay_bounds.py reads it. */
+ * When MPI calls of a program begin and end: structs in a file, which all ranks map. A call's
+ * recorded begin lies between `before` and `inside`, its recorded end between `leaves` and `after`,
+ * even if its rank loses the processor anywhere. */
 #ifndef LOGGED_H
 #define LOGGED_H
 
+#include <stddef.h>
 #include <time.h>
-
-/* Numbers below REST are those of a phase's calls. REST is the rank's last rest of the phase. */
-enum { PHASES = 7, REST = 5, OPENING = 6, CLOSING = 7, LOGGED = 8 };
 
 /* Times by CLOCK_MONOTONIC; 0: not yet. */
 struct logged {
@@ -20,6 +18,9 @@ struct logged {
 
 /* Where the program's present call is logged, or NULL. */
 extern struct logged *logged_now;
+
+/* Maps that many bytes of a file, which are 0 if it is new. Returns NULL with errno set. */
+void *logged_map(const char *path, size_t size);
 
 static inline long long logged_ns(void)
 {
