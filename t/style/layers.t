@@ -61,7 +61,7 @@ tools/timeline:tools/channels tools/timeline:tools/messages tools/timeline:tools
 tools/timeline:tools/timeline/picture
 tools/page:tools/report tools/page:tools/report/hot tools/page:tools/timeline tools/page:tools/channels
 tools/report:tools/report/calls tools/report:tools/report/hot tools/report/calls:tools/messages tools/report/hot:tools/report/calls tools/report/hot:tools/streams
-tools/report:tools/messages tools/report:tools/streams tools/report:tools/causes tools/report:tools/report/causes tools/report/causes:tools/causes tools/values:tools/report
+tools/report:tools/messages tools/report:tools/streams tools/report:tools/causes tools/report:tools/report/causes tools/report/causes:tools/causes tools/report/causes:tools/report/calls tools/values:tools/report
 tools/diff:tools/messages tools/diff:tools/report
 tools/doctor:tools/run tools/memory:tools/run
 tools/memory:tools/memory/compile tools/memory:tools/memory/stats

@@ -6,7 +6,7 @@
 #include "base/toolkit/array.h"
 #include "base/toolkit/key_table.h"
 #include "tools/addresses.h"
-#include "tools/channels/name_numbers.h"
+#include "tools/name_numbers.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #define REGTRACE_TOOLS_CHANNELS_MODELS_H
 
 #include "tools/channels/function_numbers.h"
-#include "tools/channels/name_numbers.h"
+#include "tools/name_numbers.h"
 #include "tools/channels/event_replay.h"
 
 /* Numbers of channels; CHANNELS gives the first of several. */

@@ -10,7 +10,7 @@
 #define REGTRACE_TOOLS_EXPORT_EXPORT_H
 
 #include "tools/channels/function_numbers.h"
-#include "tools/channels/name_numbers.h"
+#include "tools/name_numbers.h"
 #include "tools/streams/shares.h"
 #include "tools/streams/streams.h"
 #include "tools/export/export_messages.h"

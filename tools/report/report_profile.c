@@ -3,6 +3,7 @@
  * took. The profile is of the whole run, so it replaces what events say of calls. */
 #include "tools/report/report_profile.h"
 
+#include "tools/report/calls/path_places.h"
 #include "tools/report/report.h"
 
 #include "base/format/event.h"
@@ -49,7 +50,7 @@ static void add_power(struct report_times *to, const struct rt_rank *rank,
 /* Adds the calls of one row to all sums of the rank and the run. Calls within other calls count as
  * calls, but have no time of their own: it is in that of the outer call. */
 static int take_row(struct report *r, struct report_rank *k, const struct rt_rank *rank,
-                    const struct rt_mpi_profile *row)
+                    const struct rt_mpi_profile *row, struct path_places *places)
 {
     const uint32_t f = EVENT_MPI_FUNCTION(row->code);
     const double ns = rt_rank_span_ns(rank, row->ticks);
@@ -75,14 +76,13 @@ static int take_row(struct report *r, struct report_rank *k, const struct rt_ran
     p->calls += row->calls;
     p->entries++;
     add_times(&p->functions[f], rank, row);
-    uint32_t item = KEY_NONE, node = KEY_NONE;
-    int rc = call_sites_find(&r->addresses, rank, row->path, &item);
+    struct path_place at;
+    int rc = path_places_find(places, r, rank, row->path, &at);
     if (rc == 0)
-        rc = call_tree_path(&r->call_tree, &r->addresses, rank, row->path, &node);
-    if (rc == 0)
-        rc =
-            call_sites_add_calls(&r->call_sites, k->info.rank, f, item, row->calls, ns, row->bytes);
-    return rc == 0 ? call_tree_add_calls(&r->call_tree, node, f, row->calls, ns, row->bytes) : rc;
+        rc = call_sites_add_calls(&r->call_sites, k->info.rank, f, at.item, row->calls, ns,
+                                  row->bytes);
+    return rc == 0 ? call_tree_add_calls(&r->call_tree, at.node, f, row->calls, ns, row->bytes)
+                   : rc;
 }
 
 /* Removes what events have said of calls, in windows. */
@@ -100,6 +100,7 @@ static void forget_events(struct report_rank *k)
 int report_profile_take(struct report *r, struct report_rank *k, const struct rt_rank *rank)
 {
     const struct rt_rank_tables *t = rt_rank_tables(rank);
+    struct path_places places = {0};
     int rc = make_times(&r->profile);
     if (rc != 0)
         return rc;
@@ -108,10 +109,11 @@ int report_profile_take(struct report *r, struct report_rank *k, const struct rt
     for (size_t i = 0; i < t->mpi_profile_count && rc == 0; i++) {
         const struct rt_mpi_profile *row = &t->mpi_profile[i];
         if (EVENT_IS_MPI_ENTER(row->code))
-            rc = take_row(r, k, rank, row);
+            rc = take_row(r, k, rank, row, &places);
         else if (rank_list_has(r->rank_list, k->info.rank))
             r->profile.lost += row->calls;
     }
+    path_places_free(&places);
     for (size_t i = 0; i < t->mpi_profile_time_count && rc == 0; i++) {
         const struct rt_mpi_profile_time *row = &t->mpi_profile_times[i];
         if (row->row >= t->mpi_profile_count || row->power >= REPORT_POWERS)

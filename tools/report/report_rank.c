@@ -3,6 +3,7 @@
 #include "tools/open_run.h"
 #include "base/format/event_fields.h"
 #include "tools/mpi_leave.h"
+#include "tools/report/calls/path_places.h"
 #include "tools/report/report.h"
 
 #include <errno.h>
@@ -31,12 +32,6 @@ struct call_stack {
     } calls[STACK_DEPTH];
 };
 
-/* Where a call path of the file belongs in the report. */
-struct path_place {
-    bool known;
-    uint32_t item, node; /* of the call sites, of the call tree */
-};
-
 struct rank_pass {
     struct report *report;
     struct report_rank *out;
@@ -44,9 +39,9 @@ struct rank_pass {
     struct call_stack *stacks;
     size_t stack_count;
     struct function_pass functions;
-    struct path_place *places; /* by row of the file's /paths; NULL: none is known yet */
-    bool has_profile;          /* calls are taken from the profile instead */
-    size_t next_window;        /* of out->windows, which are in the order of their openings */
+    struct path_places places;
+    bool has_profile;   /* calls are taken from the profile instead */
+    size_t next_window; /* of out->windows, which are in the order of their openings */
 };
 
 static bool is_periodic(const struct rt_rank *rank, const struct rt_alarm *alarm)
@@ -264,27 +259,6 @@ static void take_late_bytes(struct rank_pass *p, struct call_stack *s, const str
     s->calls[0].bytes = all;
 }
 
-/* Finds the places of a call path. A number that is not in the file's table is unknown. */
-static int place_of(struct rank_pass *p, uint32_t path, struct path_place *out)
-{
-    struct addresses *a = &p->report->addresses;
-    const struct rt_rank_tables *t = rt_rank_tables(p->rank);
-    const struct rt_path *row = call_path_find(p->rank, path);
-    *out = (struct path_place){.item = KEY_NONE, .node = KEY_NONE};
-    if (row == NULL)
-        return 0;
-    if (p->places == NULL && (p->places = calloc(t->path_count, sizeof *p->places)) == NULL)
-        return -ENOMEM;
-    struct path_place *place = &p->places[row - t->paths];
-    if (!place->known &&
-        (call_sites_find(a, p->rank, path, &place->item) != 0 ||
-         call_tree_path(&p->report->call_tree, a, p->rank, path, &place->node) != 0))
-        return -ENOMEM;
-    place->known = true;
-    *out = *place;
-    return 0;
-}
-
 /* Adds an outermost call to its call site and its call path. */
 static int take_site(struct rank_pass *p, const struct call_stack *s, uint32_t path, int32_t window,
                      double ns)
@@ -295,7 +269,7 @@ static int take_site(struct rank_pass *p, const struct call_stack *s, uint32_t p
     uint64_t bytes = s->calls[0].bytes != MOST_BYTES ? s->calls[0].bytes : 0;
     if (p->has_profile || !rank_list_has(r->rank_list, p->out->info.rank))
         return 0;
-    int rc = place_of(p, path, &place);
+    int rc = path_places_find(&p->places, r, p->rank, path, &place);
     if (rc == 0)
         rc = call_sites_add_calls(&r->call_sites, p->out->info.rank, function, place.item, 1, ns,
                                   bytes);
@@ -441,7 +415,7 @@ static int pass_over_events(struct rank_pass *p, struct progress *progress, stru
         rt_error_set(e, "no memory");
     free(block);
     free(p->stacks);
-    free(p->places);
+    path_places_free(&p->places);
     report_functions_end(&p->functions);
     return rc;
 }

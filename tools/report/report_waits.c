@@ -51,7 +51,7 @@ struct report_waits {
     char *why_not; /* why nothing is known; else NULL */
 };
 
-static struct named_path place_of(struct report_waits *w, const struct wait_place *at)
+static struct path_place place_of(struct report_waits *w, const struct wait_place *at)
 {
     return place_names_path(&w->names, comms_process_of(w->names.comms, at->stream), at->path);
 }
@@ -67,7 +67,7 @@ static void add_wait(void *context, const struct wait_state *x)
     s->waits++;
     s->total_ns += ns;
     longest_wait_take(&s->longest, x);
-    struct named_path site = place_of(w, &x->site), cause = place_of(w, &x->cause);
+    struct path_place site = place_of(w, &x->site), cause = place_of(w, &x->cause);
     const struct report_piece piece = {.kind = PIECE_WAIT,
                                        .window = x->window,
                                        .wait_kind = x->kind,

@@ -2,8 +2,9 @@
 """Checks pages in a browser.
 
 usage: page.py RUN LATE.html ODD.html DAMAGED.html MEMORY.html PATH FROM LOG EFFICIENCY.json
-REPORT.json; prints lines "ok|what" or "no|what|why". PATH is the call path of the late send, FROM that of the receive
-before it. LOG has the least and the most that it cost, in ns. MEMORY.html is "-" if there is no run with memory traces; the file memory-bytes has what its ranks recorded."""
+REPORT.json; prints lines "ok|what" or "no|what|why". PATH is the call path of the late send, FROM
+that of the receive before it. LOG has the least and the most that it cost, in ns. MEMORY.html is
+"-" if there is no run with memory traces; the file memory-bytes has what its ranks recorded."""
 
 import json
 import re

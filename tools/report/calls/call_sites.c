@@ -31,16 +31,6 @@ int call_sites_place(struct addresses *a, const struct rt_rank *rank, const stru
                            p->offset - 1, item);
 }
 
-int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t path, uint32_t *item)
-{
-    const struct rt_path *p = call_path_find(rank, path);
-    *item = KEY_NONE;
-    if (p == NULL)
-        return 0;
-    int rc = call_sites_place(a, rank, p, item);
-    return rc == 0 ? addresses_same(a, item) : rc;
-}
-
 int call_sites_add_calls(struct call_sites *s, int32_t rank, uint32_t function, uint32_t item,
                          uint64_t calls, double ns, uint64_t bytes)
 {

@@ -32,10 +32,6 @@ const struct rt_path *call_path_find(const struct rt_rank *rank, uint32_t path);
  * or -ENOMEM. */
 RT_MUST_CHECK int call_sites_place(struct addresses *a, const struct rt_rank *rank,
                                    const struct rt_path *p, uint32_t *item);
-/* Sets *item to the place of a call path of this rank file, the first one with the same text;
- * KEY_NONE: unknown. Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int call_sites_find(struct addresses *a, const struct rt_rank *rank, uint32_t path,
-                                  uint32_t *item);
 /* Adds calls of a rank, with their times and bytes. Ranks come one after the other. Returns 0 or
  * -ENOMEM. */
 RT_MUST_CHECK int call_sites_add_calls(struct call_sites *s, int32_t rank, uint32_t function,

@@ -6,42 +6,35 @@
 #include "tools/report/report.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+struct path_place place_names_path(struct place_names *n, uint32_t process, uint32_t path)
+{
+    const struct rt_rank *file = path != 0 ? comms_file(n->comms, process) : NULL;
+    struct path_place place = {KEY_NONE, KEY_NONE};
+    if (file == NULL)
+        return place;
+    if (n->paths == NULL) {
+        n->path_count = comms_processes(n->comms);
+        n->paths = calloc(n->path_count, sizeof *n->paths);
+    }
+    n->no_memory |= n->paths == NULL ||
+                    path_places_find(&n->paths[process], n->report, file, path, &place) != 0;
+    return place;
+}
 
 /* Looks up a key. Sets *is_new if its row, for which there is room then, has to be filled in.
  * Returns its number; KEY_NONE without memory. */
-static uint32_t number_of(struct key_table *keys, uint32_t process, uint64_t key, void **rows,
-                          size_t *room, size_t size, bool *is_new)
+static uint32_t number_of(struct key_table *keys, uint32_t process, uint64_t key, uint32_t **rows,
+                          size_t *room, bool *is_new)
 {
     uint32_t count = keys->count;
-    void *grown = array_grown(*rows, count, room, size);
+    void *grown = array_grown(*rows, count, room, sizeof **rows);
     if (grown == NULL)
         return KEY_NONE;
     *rows = grown;
     uint32_t i = key_table_add(keys, process, key);
     *is_new = i == count;
     return i;
-}
-
-struct named_path place_names_path(struct place_names *n, uint32_t process, uint32_t path)
-{
-    struct report *r = n->report;
-    const struct rt_rank *file = path != 0 ? comms_file(n->comms, process) : NULL;
-    struct named_path place = {KEY_NONE, KEY_NONE};
-    void *paths = n->paths;
-    bool is_new;
-    if (file == NULL)
-        return place;
-    uint32_t i =
-        number_of(&n->path_keys, process, path, &paths, &n->path_room, sizeof *n->paths, &is_new);
-    n->paths = paths;
-    if (i != KEY_NONE && !is_new)
-        return n->paths[i];
-    n->no_memory |= i == KEY_NONE || call_sites_find(&r->addresses, file, path, &place.item) != 0 ||
-                    call_tree_path(&r->call_tree, &r->addresses, file, path, &place.node) != 0;
-    if (i != KEY_NONE)
-        n->paths[i] = place;
-    return place;
 }
 
 static uint32_t node(void *context, uint32_t process, uint32_t path)
@@ -53,11 +46,9 @@ static uint32_t function(void *context, uint32_t process, uint64_t address, uint
 {
     struct place_names *n = context;
     struct addresses *a = &n->report->addresses;
-    void *functions = n->functions;
     bool is_new;
-    uint32_t i = number_of(&n->function_keys, process, address, &functions, &n->function_room,
-                           sizeof *n->functions, &is_new);
-    n->functions = functions;
+    uint32_t i =
+        number_of(&n->function_keys, process, address, &n->functions, &n->function_room, &is_new);
     if (i == KEY_NONE || !is_new)
         return i != KEY_NONE ? n->functions[i] : KEY_NONE;
     n->functions[i] = KEY_NONE;
@@ -70,21 +61,14 @@ static uint32_t function(void *context, uint32_t process, uint64_t address, uint
 static uint32_t region(void *context, uint32_t process, uint32_t string)
 {
     struct place_names *n = context;
-    void *regions = n->regions;
-    uint32_t same = 0;
     bool is_new;
-    uint32_t i = number_of(&n->region_keys, process, string, &regions, &n->region_room,
-                           sizeof *n->regions, &is_new);
-    n->regions = regions;
-    if (i == KEY_NONE || !is_new)
-        return i != KEY_NONE ? n->regions[i].same : KEY_NONE;
-    const char *name = rt_rank_string(comms_file(n->comms, process), string);
-    n->regions[i] = (struct named_region){.same = KEY_NONE};
-    while (same < i && (n->regions[same].text == NULL || strcmp(n->regions[same].text, name) != 0))
-        same++;
-    if (same == i && (n->regions[i].text = strdup(name)) == NULL)
+    uint32_t i = number_of(&n->region_keys, process, string, &n->regions, &n->region_room, &is_new);
+    if (i == KEY_NONE)
         return KEY_NONE;
-    return n->regions[i].same = same;
+    if (is_new)
+        n->regions[i] =
+            names_number(&n->region_names, rt_rank_string(comms_file(n->comms, process), string));
+    return n->regions[i] != 0 ? n->regions[i] : KEY_NONE;
 }
 
 struct history_names place_names_of(struct place_names *n)
@@ -94,18 +78,18 @@ struct history_names place_names_of(struct place_names *n)
 
 const char *place_names_region(const struct place_names *n, uint32_t number)
 {
-    return n->regions[number].text;
+    return names_text(&n->region_names, number);
 }
 
 void place_names_free(struct place_names *n)
 {
-    for (uint32_t i = 0; i < n->region_keys.count; i++)
-        free(n->regions[i].text);
-    key_table_free(&n->path_keys);
-    key_table_free(&n->function_keys);
-    key_table_free(&n->region_keys);
+    for (uint32_t i = 0; n->paths != NULL && i < n->path_count; i++)
+        path_places_free(&n->paths[i]);
     free(n->paths);
+    key_table_free(&n->function_keys);
     free(n->functions);
+    key_table_free(&n->region_keys);
     free(n->regions);
+    names_free(&n->region_names);
     *n = (struct place_names){0};
 }

@@ -5,17 +5,8 @@
 #define REGTRACE_TOOLS_REPORT_CAUSES_PLACE_NAMES_H
 
 #include "tools/causes/history.h"
-
-/* Of a call path: its call site among the addresses, and its node of the call tree; KEY_NONE:
- * unknown. */
-struct named_path {
-    uint32_t item, node;
-};
-
-struct named_region {
-    uint32_t same; /* number of the first one with the same name */
-    char *text;    /* its name; NULL: it is not the first one */
-};
+#include "tools/name_numbers.h"
+#include "tools/report/calls/path_places.h"
 
 struct report;
 
@@ -23,15 +14,19 @@ struct report;
 struct place_names {
     struct report *report;
     const struct comms *comms;
-    struct key_table path_keys, function_keys, region_keys; /* high: process */
-    struct named_path *paths;
-    uint32_t *functions; /* items of the addresses */
-    struct named_region *regions;
-    size_t path_room, function_room, region_room;
+    struct path_places *paths;      /* by process; NULL: none is known yet */
+    uint32_t path_count;            /* processes */
+    struct key_table function_keys; /* high: process, low: address */
+    uint32_t *functions;            /* items of the addresses */
+    size_t function_room;
+    struct key_table region_keys; /* high: process, low: string */
+    uint32_t *regions;            /* numbers of the names */
+    size_t region_room;
+    struct names region_names;
     bool no_memory; /* a path is unknown because there was no memory */
 };
 
-struct named_path place_names_path(struct place_names *n, uint32_t process, uint32_t path);
+struct path_place place_names_path(struct place_names *n, uint32_t process, uint32_t path);
 /* Returns the functions for the history; n must outlive it. */
 struct history_names place_names_of(struct place_names *n);
 /* Returns the name of a region by its number. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Numbers texts, from 1 on, in the order of their first use; equal texts have one number. */
-#ifndef REGTRACE_TOOLS_CHANNELS_NAME_NUMBERS_H
-#define REGTRACE_TOOLS_CHANNELS_NAME_NUMBERS_H
+#ifndef REGTRACE_TOOLS_NAME_NUMBERS_H
+#define REGTRACE_TOOLS_NAME_NUMBERS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Numbers texts by means of a hash table. */
-#include "tools/channels/name_numbers.h"
+#include "tools/name_numbers.h"
 
 #include "base/hash.h"
 
