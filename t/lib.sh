@@ -222,6 +222,17 @@ run() {
     err=$(tr -d '\0' <"$T/.err")
 }
 
+# relay NAME: reports the checks of the program that run() has run, which has printed "ok|CHECK" or
+# "no|CHECK|WHY" for each. Fails if the program did not exit with 0.
+relay() {
+    local result check why
+    while IFS='|' read -r result check why; do
+        [ "$result" = ok ]
+        ok $? "$check" || diag "$why"
+    done <<<"$out"
+    is "$status" 0 "$1" || diag "$err"
+}
+
 # kill_at_end PID: kills this process of the test when the test ends.
 kill_at_end() { rt_pids+=("$1"); }
 

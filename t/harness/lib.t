@@ -27,6 +27,15 @@ run 20 script 'isnt a a same; done_testing'
 is "$status" 1 "a failing isnt ends with 1"
 run 20 script 'like abc "^x" no; done_testing'
 is "$status" 1 "a failing like ends with 1"
+run 20 script 'out="ok|one"; status=0; relay all; done_testing'
+is "$status" 0 "what a program has found right passes" || diag "$out$err"
+run 20 script $'out="ok|one\nno|two|because"; status=0; relay all; done_testing'
+is "$status" 1 "what it has found wrong fails"
+like "$out" '^# because$' "and it says why"
+run 20 script 'out="ok|one"; status=3; relay all; done_testing'
+is "$status" 1 "a program that has not ended well fails"
+run 20 script 'out=; status=0; relay all; done_testing'
+is "$status" 1 "one that has looked at nothing fails"
 run 20 script 'unlike abc "^a" no; done_testing'
 is "$status" 1 "a failing unlike ends with 1"
 run 20 script 'ok_run fails sh -c "echo why; exit 3"; done_testing'

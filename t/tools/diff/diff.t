@@ -3,6 +3,7 @@
 # Two versions of a program: diff finds what was changed on purpose, in calls and bytes, aligns call
 # paths whose lines have moved, and has the figures that an independent program computes.
 . "$(dirname "$0")/../../lib.sh"
+. "$here/compare.sh"
 needs h5py mpi
 cd "$T" || exit 99
 cp "$here/changed.c" one.c
@@ -20,14 +21,6 @@ probes=0
 trace() {
     run 100 "$REGTRACE" run -quiet "${options[@]}" -control "$chains" -o "$1" -- "mpirun.$mpi" -np "$3" "./p.$2"
     is "$status" 0 "$mpi: the run $1" || diag "$err"
-}
-compare() { # RUN1 RUN2 NAME
-    "$REGTRACE" diff --json --html page.html --force "$1" "$2" >answer.json &&
-        "$REGTRACE" diff -top 0 "$1" "$2" >answer.txt
-    ok $? "$3: is compared"
-    run 60 "$PYTHON" "$here/oracle.py" "$1" "$2" answer.json answer.txt page.html
-    is "$(grep -v 'marked:' <<<"$out")" '' "$3: as computed from the files" || diag "$err"
-    like "$out" '^[1-9][0-9]* figures, [1-9]' "$3: there were figures"
 }
 # rows TABLE: prints name, calls and bytes of the table's rows, and a * after what is marked.
 rows() {

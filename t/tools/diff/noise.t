@@ -3,20 +3,10 @@
 # What diff says of runs with known noise: sums, noise and marks are those that an independent
 # program computes; windows that are not comparable are left out; -fail-above decides the exit.
 . "$(dirname "$0")/../../lib.sh"
+. "$here/compare.sh"
 needs h5py
 cd "$T" || exit 99
 make() { "$PYTHON" "$here/synthetic.py" "$1" "$2" "$3" || ok 1 "$1 was written"; }
-
-# compare RUN1 RUN2 NAME [MARKED]: all outputs agree with the oracle. Sets marked to what is marked.
-compare() {
-    "$REGTRACE" diff --json --html page.html --force "$1" "$2" >answer.json &&
-        "$REGTRACE" diff -top 0 "$1" "$2" >answer.txt
-    ok $? "$3: is compared"
-    run 60 "$PYTHON" "$here/oracle.py" "$1" "$2" answer.json answer.txt page.html
-    is "$(grep -v 'marked:' <<<"$out")" '' "$3: as computed from the files" || diag "$err"
-    like "$out" '^[1-9][0-9]* figures, [1-9]' "$3: there were figures ($out)"
-    marked=${out#*marked: }
-}
 
 make base base 1
 make again base 2

@@ -46,9 +46,5 @@ run 60 "$REGTRACE" timeline -policy salvage drop
 [ -s drop.html ]
 ok $? "the page of a run that has lost events" || diag "$err"
 PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/tools/timeline run 240 "$PYTHON" "$REGTRACE_SOURCE/t/tools/timeline/page.py" "$T/small" "$T/small.html" "$T/large" "$T/large.html" "$T/few.html" "$T/drop.html" "$T/seen.html"
-while IFS='|' read -r result name why; do
-    [ "$result" = ok ]
-    ok $? "$name" || diag "$why"
-done <<<"$out"
-is "$status" 0 "all was looked at" || diag "$err"
+relay "all was looked at"
 done_testing
