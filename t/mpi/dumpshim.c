@@ -111,10 +111,10 @@ static void abort_called(int code)
 }
 static int ordinal; /* the open window's, or the last one's */
 
-static void pcontrol(int level, uint64_t second, int is_fortran, void *caller, void *frame)
+static void pcontrol(int level, uint64_t second, int is_fortran, void *frame)
 {
     char text[64];
-    (void)caller, (void)frame;
+    (void)frame;
     note("pcontrol", level, is_fortran ? -2 : mpi_read_string(second, text, sizeof text));
     /* Levels 77 and 78 close and open a window in the middle of the program. */
     if (level == 77)

@@ -187,8 +187,8 @@ static void print_taken(const struct run_end *end)
                       end->taken_why);
 }
 
-/* Returns true if files were written but no window opened in any of them. Many ranks are as one: the
- * first files tell. */
+/* Returns true if files were written but no window opened in any of them. Of many ranks it asks
+ * the first ones. */
 static bool no_window_opened(const char *folder)
 {
     enum { FILES = 16 };
