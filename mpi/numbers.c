@@ -491,8 +491,15 @@ void mpi_number_collective(struct recorder_thread *t, uint64_t comm)
 
 void mpi_collective_failed(uint64_t comm, int result)
 {
+    struct recorder_thread *t = &recorder_self;
     struct comm_entry *e = mpi_numbering != 0 ? comm_find(comm, false) : NULL;
-    if (e != NULL &&
-        !mpi_is_truncated(result)) /* a message that is too long has come all the same */
-        atomic_fetch_sub(&e->collectives, 1);
+    /* A message that is too long has come all the same. */
+    if (e == NULL || mpi_is_truncated(result))
+        return;
+    uint64_t number = atomic_fetch_sub(&e->collectives, 1) - 1;
+    if (t->recording == 0)
+        return;
+    /* The reader takes the next one to be `number`. */
+    (void)is_known(t, &e->told, number - 1, true);
+    tell_collective(t, comm, number);
 }

@@ -100,6 +100,8 @@ void mpi_tell_receive(struct recorder_thread *t, mpi_number n, bool always);
 /* Counts a collective call that begins, and records its number in a window. Only if calls are
  * numbered (mpi_numbering). */
 void mpi_number_collective(struct recorder_thread *t, uint64_t comm);
+/* The call has failed: the next one gets its number. In a window, the same event as before a call
+ * says so, between the enter and the leave of the call that has that number. */
 void mpi_collective_failed(uint64_t comm, int result);
 
 #endif

@@ -185,6 +185,13 @@ void ideal_meets(struct ideal_times *t, uint32_t stream, const struct meeting_pa
         t->meeting_count = part->meeting + 1;
 }
 
+void ideal_fails(struct ideal_times *t, uint32_t stream)
+{
+    struct thread_clock *c = &t->threads[stream];
+    if (c->count > 0 && c->steps[c->count - 1].end == INT64_MAX)
+        c->steps[c->count - 1].meeting = NONE;
+}
+
 /* --- windows ---------------------------------------------------------------------------------- */
 
 static struct ideal_window *window_of(struct ideal_times *t, int32_t ordinal)

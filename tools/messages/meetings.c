@@ -16,16 +16,17 @@ struct entry {
     int32_t rank, window;
     uint32_t stream, process;
     uint32_t path;
+    uint16_t function;
     bool is_over, is_root;
 };
 
 struct meeting {
     struct meeting *next; /* in the same place of the hash table */
     uint64_t number;
+    uint32_t comm;
     uint32_t serial; /* its number among all meetings */
     struct entry *entries;
     size_t count, room, over;
-    uint16_t function;
     bool is_complete; /* all ranks have entered; it is not in the hash table any more */
 };
 
@@ -106,7 +107,7 @@ static enum meeting_need need_of(uint32_t function, bool is_root)
 static const struct entry *cause_of(const struct meeting *x, const struct entry *e,
                                     const struct entry *last)
 {
-    if (need_of(x->function, e->is_root) != NEEDS_ROOT)
+    if (need_of(e->function, e->is_root) != NEEDS_ROOT)
         return last;
     for (size_t i = 0; i < x->count; i++)
         if (x->entries[i].is_root && x->entries[i].begin > e->begin)
@@ -136,17 +137,30 @@ static void tell(const struct meetings *m, const struct meeting *x)
             .begin_ns = e->begin,
             .ns = until - e->begin,
             .for_ns = cause->begin,
-            .site = {.stream = e->stream, .path = e->path, .function = x->function},
-            .cause = {.stream = last->stream, .path = last->path, .function = x->function}};
+            .site = {.stream = e->stream, .path = e->path, .function = e->function},
+            .cause = {.stream = last->stream, .path = last->path, .function = last->function}};
         m->told(m->context, &wait);
     }
+}
+
+/* Do all ranks call the same function? A call that fails has the number of the next one, so they
+ * may differ as long as calls are open. */
+static bool is_agreed(const struct meeting *x)
+{
+    for (size_t i = 1; i < x->count; i++)
+        if (x->entries[i].function != x->entries[0].function)
+            return false;
+    return true;
 }
 
 static void tell_if_over(struct meetings *m, struct meeting *x)
 {
     if (!x->is_complete || x->over < x->count)
         return;
-    tell(m, x);
+    if (is_agreed(x))
+        tell(m, x);
+    else
+        m->left += x->count;
     free_meeting(m, x);
 }
 
@@ -165,22 +179,22 @@ static struct gathering *gathering_of(struct meetings *m, uint32_t comm)
 
 /* Returns the pointer that links to the meeting of this number, which it makes if there is none;
  * NULL if there is no memory. */
-static struct meeting **meeting_of(struct meetings *m, struct gathering *g, uint64_t number,
-                                   uint32_t function)
+static struct meeting **meeting_of(struct meetings *m, struct gathering *g, uint32_t comm,
+                                   uint64_t number)
 {
     struct meeting **at = &g->meetings[number % PLACES];
     while (*at != NULL && (*at)->number != number)
         at = &(*at)->next;
     if (*at == NULL && (*at = calloc(1, sizeof **at)) != NULL) {
         (*at)->number = number;
-        (*at)->function = (uint16_t)function;
+        (*at)->comm = comm;
         (*at)->serial = m->made++;
     }
     return *at != NULL ? at : NULL;
 }
 
 /* Returns the place for a process's entry: a new one, or that of its earlier call of this number,
- * which has failed then. */
+ * which has failed then (outside windows, where nothing tells). */
 static size_t place_of(struct meetings *m, struct meeting *x, uint32_t process)
 {
     size_t place = 0;
@@ -203,9 +217,9 @@ int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t c
     *part = (struct meeting_part){.meeting = NO_MEETING};
     uint32_t process = comms_process_of(m->comms, r->stream);
     struct gathering *g = gathering_of(m, comm);
-    struct meeting **at = g != NULL && g->size != 0 ? meeting_of(m, g, number, function) : NULL;
-    if (g != NULL && (g->size == 0 || (at != NULL && (*at)->function != function))) {
-        m->left++; /* or the ranks do not agree on what they call */
+    struct meeting **at = g != NULL && g->size != 0 ? meeting_of(m, g, comm, number) : NULL;
+    if (g != NULL && g->size == 0) {
+        m->left++;
         return 0;
     }
     void *entries =
@@ -222,6 +236,7 @@ int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t c
                                        .window = r->event.window,
                                        .stream = r->stream,
                                        .process = process,
+                                       .function = (uint16_t)function,
                                        .is_root = is_root};
     m->threads[r->stream] = (struct attendance){x, place};
     *part = (struct meeting_part){x->serial, need_of(function, is_root), is_root};
@@ -243,6 +258,38 @@ static void end_entry(struct meetings *m, struct attendance *t, int64_t ns, uint
     x->entries[t->place].is_over = true;
     x->over++;
     tell_if_over(m, x);
+}
+
+/* Removes the entry at `place`; the last one takes its place. */
+static void remove_entry(struct meetings *m, struct meeting *x, size_t place)
+{
+    struct attendance *last = &m->threads[x->entries[--x->count].stream];
+    x->entries[place] = x->entries[x->count];
+    if (last->meeting == x)
+        last->place = place;
+}
+
+bool meetings_failed(struct meetings *m, uint32_t stream, uint32_t comm, uint64_t number)
+{
+    struct attendance *t = &m->threads[stream];
+    struct meeting *x = t->meeting;
+    if (x == NULL || x->comm != comm || x->number != number)
+        return false;
+    remove_entry(m, x, t->place);
+    t->meeting = NULL;
+    struct meeting **at = &m->gatherings[comm]->meetings[number % PLACES];
+    if (x->is_complete) { /* others come in its place */
+        x->is_complete = false;
+        x->next = *at;
+        *at = x;
+    }
+    while (*at != x)
+        at = &(*at)->next;
+    if (x->count > 0)
+        return true;
+    *at = x->next;
+    free_meeting(m, x);
+    return true;
 }
 
 void meetings_leave(struct meetings *m, uint32_t stream, int64_t ns, uint32_t path)

@@ -15,11 +15,14 @@ struct meetings *meetings_open(const struct comms *comms, uint32_t streams,
                                void *context);
 enum { NO_MEETING = UINT32_MAX };
 /* Takes the enter of a call that has this number on its communicator (index of comms_all());
- * is_root: it is the root of a rooted call. Sets *part; its meeting is NO_MEETING if the ranks do
- * not agree on what they call, or their number is not known. Returns 0 or -ENOMEM. */
+ * is_root: it is the root of a rooted call. Sets *part; its meeting is NO_MEETING if how many ranks
+ * there are is not known. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t comm,
                                  uint64_t number, uint32_t function, bool is_root,
                                  struct meeting_part *part);
+/* The thread's call on this communicator has failed if it has this number: a later call has it.
+ * Returns true if it was in a meeting. */
+bool meetings_failed(struct meetings *m, uint32_t stream, uint32_t comm, uint64_t number);
 /* Takes the leave of the thread's call, if it is in a meeting. */
 void meetings_leave(struct meetings *m, uint32_t stream, int64_t ns, uint32_t path);
 /* The thread's call has no leave in the recording. */

@@ -292,7 +292,12 @@ static int take_number(struct wait_states *w, const struct stream_record *r, str
     const struct number_key key = {r->stream,
                                    (uint32_t)EVENT_GET(&r->event, EV_MPI_COLLECTIVE_NUMBER, comm),
                                    0, 0, NUMBER_OF_COLLECTIVE};
+    const uint32_t process = comms_process_of(w->comms, r->stream);
+    uint32_t side, comm = comms_find(w->comms, process, key.comm, &side);
     uint64_t number = EVENT_GET(&r->event, EV_MPI_COLLECTIVE_NUMBER, number);
+    if (comm != NO_COMM && meetings_failed(w->meetings, r->stream, comm, number) &&
+        w->ideal != NULL)
+        ideal_fails(w->ideal, r->stream);
     return numbers_set(w->numbers, &key, number) == 0 ? 0 : no_memory(e);
 }
 
