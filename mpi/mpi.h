@@ -31,9 +31,9 @@ struct mpi_hooks {
     /* The call failed, or a jump or an exception left it. May be called with every signal
      * blocked. */
     void (*init_failed)(void);
-    /* After the call succeeded. rank and size are MPI's own for MPI_COMM_WORLD, or -1 after
-     * MPI_Session_init, which is local and may happen often. thread_level as provided; abi is an
-     * enum mpi_abi_kind. */
+    /* After the call succeeded. rank and size are MPI's own for MPI_COMM_WORLD; -1 after
+     * MPI_Session_init, which is local and may happen often, unless MPI_Init has succeeded too.
+     * thread_level as MPI_Init provided it; abi is an enum mpi_abi_kind. */
     void (*init_done)(int rank, int size, int thread_level, int abi);
     void (*finalize_begin)(void);
     void (*finalize_done)(void);

@@ -7,6 +7,7 @@
 #include "mpi/wrapper.h"
 
 int mpi_world_rank = -1, mpi_world_size = -1;
+static int world_level; /* the thread level that MPI_Init provided */
 
 static void begin_init(void)
 {
@@ -37,7 +38,7 @@ static void end_init(bool world, int result)
     atomic_store(&mpi_is_up, true);
     const struct mpi_library *l = mpi_library();
     struct recorder_thread *t = &recorder_self;
-    int rank = -1, size = -1, level = 0;
+    int rank = -1, size = -1;
     t->in_toolkit++;
     if (world && l->Comm_rank != NULL && l->Comm_rank(mpi_abi.comm_world, &rank) == 0 &&
         l->Comm_size(mpi_abi.comm_world, &size) == 0) {
@@ -46,14 +47,14 @@ static void end_init(bool world, int result)
         clocksync_measure(rank, size, false);
     }
     if (world && l->Query_thread != NULL)
-        (void)l->Query_thread(&level);
+        (void)l->Query_thread(&world_level);
     t->in_toolkit--;
     /* MPI_THREAD_SERIALIZED is 2, in the standard's interface 2048; a session may have any level */
-    if (!world || level > 2)
+    if (!world || world_level > 2)
         atomic_store(&mpi_concurrent, true);
     mpi_numbering_begin();
     if (mpi_hooks.init_done != NULL)
-        mpi_hooks.init_done(rank, size, level, (int)mpi_abi.kind);
+        mpi_hooks.init_done(mpi_world_rank, mpi_world_size, world_level, (int)mpi_abi.kind);
 }
 
 static void begin_finalize(void)

@@ -38,6 +38,7 @@ static void init_failed(void)
 static struct {
     uint32_t pid, state; /* state 1: initialized; 2: finalized */
     int thread_level, abi;
+    bool has_world; /* rank and size are MPI's; sessions alone do not tell them */
 } known;
 static _Atomic(const struct stream_header *) told; /* the stream that has EV_MPI_READY */
 
@@ -45,7 +46,7 @@ void mpi_glue_fill(struct stream_header *h)
 {
     if (known.pid != process.pid)
         return;
-    atomic_store(&h->rank_confirmed, 1);
+    atomic_store(&h->rank_confirmed, known.has_world);
     atomic_store(&h->mpi_state, known.state);
 }
 
@@ -65,8 +66,11 @@ static void init_done(int rank, int size, int thread_level, int abi)
 {
     if (!process.traced)
         return;
-    process.id.rank = rank;
-    process.id.size = size;
+    if (size > 0) { /* else they stay those that the launcher has told */
+        process.id.rank = rank;
+        process.id.size = size;
+        known.has_world = true;
+    }
     known.thread_level = thread_level;
     known.abi = abi;
     known.state = STREAM_MPI_UP;
@@ -75,8 +79,8 @@ static void init_done(int rank, int size, int thread_level, int abi)
     if (!recorder_is_on())
         return;
     struct stream_header *h = recorder_stream.header;
-    atomic_store(&h->rank, rank);
-    atomic_store(&h->size, size);
+    atomic_store(&h->rank, process.id.rank);
+    atomic_store(&h->size, process.id.size);
     mpi_glue_fill(h);
     if (thread_self() != NULL)
         mpi_glue_tell(&recorder_self);
