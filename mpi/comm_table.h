@@ -45,4 +45,8 @@ static inline struct comm_entry *comm_find(uint64_t comm, bool make)
                : comm_find_further(comm, make);
 }
 
+/* Returns the number that the communicator had before its end, for receives that are still open; 0:
+ * none, or it has not ended. */
+uint32_t mpi_comm_last_id(const struct comm_entry *e);
+
 #endif

@@ -34,7 +34,8 @@ static struct comm_origin {
     _Atomic uint64_t identity; /* 0: not known */
     /* number of calls of all its ranks that made communicators from it */
     _Atomic uint32_t made;
-    uint32_t sides; /* enum mpi_comm_sides */
+    uint32_t sides;           /* enum mpi_comm_sides */
+    _Atomic uint32_t last_id; /* of the communicator that has ended: its receives may be open */
 } origins[COMM_SLOTS];
 
 RT_COLD struct comm_entry *comm_find_further(uint64_t comm, bool make)
@@ -432,9 +433,15 @@ void mpi_comm_freed(uint64_t comm, uint32_t made)
         atomic_store(&e->valid, false);
         atomic_store(&e->ended, true);
         atomic_store(&e->id, 0);
+        atomic_store(&origins[e - mpi_comms].last_id, id != COMM_BEING_ASKED ? id : 0);
         mpi_profile_forget();
     }
     give_ends(mask);
+}
+
+RT_COLD uint32_t mpi_comm_last_id(const struct comm_entry *e)
+{
+    return atomic_load(&e->ended) ? atomic_load(&origins[e - mpi_comms].last_id) : 0;
 }
 
 uint32_t mpi_known_size(uint64_t comm)
@@ -451,7 +458,9 @@ uint32_t mpi_known_rank(uint64_t comm)
 
 void mpi_after_fork(void)
 {
-    for (uint32_t i = 0; i < COMM_SLOTS; i++)
+    for (uint32_t i = 0; i < COMM_SLOTS; i++) {
         atomic_store(&mpi_comms[i].id, 0);
+        atomic_store(&origins[i].last_id, 0);
+    }
     atomic_store(&next_comm, 3);
 }

@@ -104,6 +104,8 @@ uint32_t number_comm_id(struct recorder_thread *t, uint32_t comm)
 {
     const struct comm_entry *e = number_comm_entry(comm);
     uint32_t id = e != NULL ? mpi_comm_id(t, atomic_load(&e->key) - 1) : 0;
+    if (e != NULL && id == 0)
+        id = mpi_comm_last_id(e);
     return id != 0xffff ? id : 0;
 }
 
