@@ -63,6 +63,7 @@ static void tell(const struct messages *m, const struct message_end *s, const st
     const bool known = r->bytes != BYTES_UNKNOWN && s->bytes == 0;
     m->found(m->context, &(struct message){.send_stream = s->stream,
                                            .receive_stream = r->stream,
+                                           .received_stream = r->end_stream,
                                            .send_ns = s->ns,
                                            .sent_ns = s->end_ns,
                                            .receive_ns = r->ns,
@@ -339,6 +340,7 @@ static struct message_end end_of(const struct messages *m, uint32_t process, con
     return (struct message_end){.identity = {p->comm, sender, process, p->tag, p->number},
                                 .concurrent = p->concurrent,
                                 .stream = p->stream,
+                                .end_stream = p->received_stream,
                                 .window = p->window,
                                 .absent =
                                     p->comm_id == COMM_WORLD && p->source >= 0 ? p->source : -1,

@@ -214,6 +214,7 @@ static int completed(struct messages *m, const struct stream_record *r, struct m
     if (!p->is_numbered && r->ns >= p->whole)
         return 0;
     posted->received_ns = r->ns;
+    posted->received_stream = r->stream;
     posted->window = r->event.window;
     if (told) {
         posted->source = source;

@@ -24,6 +24,7 @@
 /* A message. Times are in ns, as in streams.h. */
 struct message {
     uint32_t send_stream, receive_stream;
+    uint32_t received_stream; /* the thread whose call completes the receive */
     int64_t send_ns, sent_ns; /* its call (MPI_Start if persistent) begins, ends */
     int64_t receive_ns;       /* the call that posts it, or the matched probe, begins */
     int64_t received_ns;      /* the receive is complete */

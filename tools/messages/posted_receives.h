@@ -19,7 +19,8 @@ struct posted {
     int32_t source, tag;
     int64_t ns, end_ns; /* the call that posts it; end_ns INT64_MAX: not ended */
     int64_t received_ns;
-    int32_t window; /* in which it is complete; until then, in which it is posted */
+    uint32_t received_stream; /* the thread whose call completes it */
+    int32_t window;           /* in which it is complete; until then, in which it is posted */
     uint64_t bytes;
     /* Size of the buffer, if the completion may report no size; else 0. */
     uint64_t room;

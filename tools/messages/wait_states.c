@@ -141,7 +141,7 @@ static void set_until(const struct wait_states *w, struct waiting_call *c, int32
 static void depend(struct wait_states *w, const struct message *m, bool first)
 {
     const struct waiting_call *send = call_at(w, m->send_stream, m->send_ns);
-    ideal_needs(w->ideal, m->receive_stream, m->received_ns, m->send_stream, m->send_ns, first);
+    ideal_needs(w->ideal, m->received_stream, m->received_ns, m->send_stream, m->send_ns, first);
     if (send != NULL && m->send_ns == send->begin &&
         event_mpi_waits(send->function) == EVENT_MPI_WAITS_RECEIVER)
         ideal_needs(w->ideal, m->send_stream, m->send_ns, m->receive_stream, m->receive_ns, false);
@@ -149,7 +149,7 @@ static void depend(struct wait_states *w, const struct message *m, bool first)
 
 void wait_states_message(struct wait_states *w, const struct message *m)
 {
-    struct waiting_call *c = call_at(w, m->receive_stream, m->received_ns);
+    struct waiting_call *c = call_at(w, m->received_stream, m->received_ns);
     enum event_mpi_waits waits = c != NULL ? event_mpi_waits(c->function) : EVENT_MPI_WAITS_NOT;
     bool better = false;
     if (w->ideal != NULL)

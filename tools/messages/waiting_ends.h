@@ -18,8 +18,8 @@ struct message_identity {
 struct message_end {
     struct message_identity identity;
     bool is_send, concurrent;
-    uint32_t stream;
-    int32_t window; /* of a receive: in which it is complete */
+    uint32_t stream, end_stream; /* of a receive: the threads that post and complete it */
+    int32_t window;              /* of a receive: in which it is complete */
     /* Rank in MPI_COMM_WORLD of the other end if that process is not in the run; -1: not known. */
     int32_t absent;
     int64_t ns, end_ns; /* the send's call, or from the posting to the completion */
