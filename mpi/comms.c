@@ -9,8 +9,8 @@
  * the parent make the call (MPI_Comm_create_group), or if it joins two communicators
  * (MPI_Intercomm_create), this file counts the calls with the same tag and ranks instead. So it
  * notes how each communicator is made, even if nothing is recorded. A communicator has no identity
- * (0) if it was made from one without an identity, by MPI_Comm_idup (which completes later),
- * between worlds, in a spawned world, or without a world. */
+ * (0) if it was made from one without an identity, between worlds, in a spawned world, or without a
+ * world. */
 #include "mpi/comm_table.h"
 #include "mpi/library.h"
 #include "base/format/event_fields.h"
@@ -210,11 +210,13 @@ static uint64_t origin_of(struct comm_origin *o, uint64_t comm)
 static uint64_t identity_of_made(struct comm_origin *parent, uint64_t parent_comm, uint64_t comm,
                                  enum mpi_comm_making how, int tag, uint32_t call, uint32_t *sides)
 {
-    const bool whole = how != MPI_MADE_BY_ALL;
+    const bool whole = how == MPI_MADE_BY_SOME || how == MPI_MADE_OF_TWO;
+    /* One that is not complete yet has the ranks of its parent. */
+    const uint64_t members_of = how == MPI_MADE_ALIKE ? parent_comm : comm;
     uint64_t from = how == MPI_MADE_OF_TWO ? 0 : origin_of(parent, parent_comm);
     struct comm_members m;
     if (how == MPI_MADE_SOMEHOW || (from == 0 && how != MPI_MADE_OF_TWO) || mpi_world_rank < 0 ||
-        is_spawned() || !find_members(comm, whole, &m))
+        is_spawned() || !find_members(members_of, whole, &m))
         return 0;
     *sides = m.sides;
     uint64_t h = mix(mix(from, (uint64_t)how), m.sides & MPI_COMM_TWO_SIDES);
@@ -253,7 +255,7 @@ RT_COLD void mpi_comm_made(uint64_t parent, uint64_t comm, enum mpi_comm_making 
                              : 0;
     struct comm_entry *of = how != MPI_MADE_SOMEHOW ? comm_find(parent, true) : NULL;
     struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
-    uint32_t call = of != NULL && how == MPI_MADE_BY_ALL
+    uint32_t call = of != NULL && (how == MPI_MADE_BY_ALL || how == MPI_MADE_ALIKE)
                         ? atomic_fetch_add(&origins[of - mpi_comms].made, 1)
                         : 0;
     if (e != NULL) {

@@ -345,9 +345,16 @@ def request_kind(f):
     return kind + (" | MPI_REQUEST_PERSISTENT" if "_init" in f.name else "")
 
 
-# Functions that make a communicator without a call of all ranks of its parent (enum
-# mpi_comm_making).
-MAKING = {"Comm_create_group": "MPI_MADE_BY_SOME", "Intercomm_create": "MPI_MADE_OF_TWO"}
+# How functions make a communicator that are no call of all ranks of its parent, or that are not
+# complete when they return (enum mpi_comm_making).
+MAKING = {
+    "Comm_accept": "MPI_MADE_OF_TWO",
+    "Comm_connect": "MPI_MADE_OF_TWO",
+    "Comm_create_group": "MPI_MADE_BY_SOME",
+    "Comm_idup": "MPI_MADE_ALIKE",
+    "Comm_idup_with_info": "MPI_MADE_ALIKE",
+    "Intercomm_create": "MPI_MADE_OF_TWO",
+}
 
 
 def follows(body):
@@ -356,15 +363,14 @@ def follows(body):
     It follows how communicators, types and windows of one-sided communication are made and freed,
     the ends of sessions, and persistent requests."""
     f = body.f
-    if "newcomm" in f.roles:
+    idup = f.name.startswith("Comm_idup")
+    if "newcomm" in f.roles or idup:
         how = MAKING.get(f.name, "MPI_MADE_BY_ALL") if "comm" in f.roles else "MPI_MADE_SOMEHOW"
         before = [f"uint64_t made_of = {body.handle(f.roles['comm']) if 'comm' in f.roles else '0'};"]
-        tag = f"(int){body.number('tag')}" if "tag" in f.roles else "0"
-        made = body.handle("*" + f.roles["newcomm"])
+        # MPI_Intercomm_create's tags are not below 0
+        tag = f"(int){body.number('tag')}" if "tag" in f.roles else "-1"
+        made = body.handle("*newcomm" if idup else "*" + f.roles["newcomm"])
         return before, ["if (result == 0)", f"    mpi_comm_made(made_of, {made}, {how}, {tag});"]
-    if f.name in ("Comm_idup", "Comm_idup_with_info"):
-        made = body.handle("*newcomm")
-        return [], ["if (result == 0)", f"    mpi_comm_made(0, {made}, MPI_MADE_SOMEHOW, 0);"]
     if "newwin" in f.roles:
         made, of = body.handle("*" + f.roles["newwin"]), body.handle(f.roles["comm"])
         return [], ["if (result == 0)", f"    mpi_win_made({made}, {of});"]

@@ -342,9 +342,16 @@ static inline uint32_t mpi_comm_of_call(struct recorder_thread *t, uint64_t comm
 /* Returns how many ranks a call on `comm` exchanges with, and the own rank; 0 if unknown. */
 uint32_t mpi_known_size(uint64_t comm);
 uint32_t mpi_known_rank(uint64_t comm);
-/* How a communicator is made: by a call of all ranks of its parent, of its own ranks alone, of the
- * ranks of two communicators, or in a way that does not identify it. */
-enum mpi_comm_making { MPI_MADE_BY_ALL, MPI_MADE_BY_SOME, MPI_MADE_OF_TWO, MPI_MADE_SOMEHOW };
+/* How a communicator is made: by a call of all ranks of its parent, the same with all ranks in it
+ * (MPI_Comm_idup, which may not be complete yet), by a call of its own ranks alone, of the ranks of
+ * two communicators, or in a way that does not identify it. */
+enum mpi_comm_making {
+    MPI_MADE_BY_ALL,
+    MPI_MADE_BY_SOME,
+    MPI_MADE_OF_TWO,
+    MPI_MADE_SOMEHOW,
+    MPI_MADE_ALIKE
+};
 /* MPI_COMM_SECOND_SIDE: the caller is on the second of two sides. */
 enum mpi_comm_sides { MPI_COMM_TWO_SIDES = 1, MPI_COMM_SECOND_SIDE = 2 };
 /* Notes that a call has made `comm` (on this rank maybe the null communicator), recorded or not,

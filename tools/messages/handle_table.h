@@ -21,6 +21,7 @@ struct handle_entry {
     bool sends;
     struct message_identity sent; /* the message that it sends */
     struct posted *posted;
+    bool is_counted; /* a receive that was counted as one without a partner */
     unsigned does;
     uint64_t a, b;
 };

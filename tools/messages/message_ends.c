@@ -280,7 +280,8 @@ int ends_post(struct messages *m, const struct stream_record *r, int64_t ns, uin
                                 .partitioned = (does & PARTITIONED) != 0};
     if (comm != NO_COMM && (p->is_numbered || (ns < p->whole && !what.partitioned)))
         return post(m, process, &what, out, e);
-    if (!untold) /* its source may be MPI_PROC_NULL */
+    /* Its source may be MPI_PROC_NULL, or a probe may find nothing. */
+    if (!untold && (does & PROBES) == 0)
         ends_leave_receive(m, process, &what,
                            comm == NO_COMM ? UNMATCHED_UNIDENTIFIED : UNMATCHED_UNNUMBERED);
     return 0;

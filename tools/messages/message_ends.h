@@ -21,6 +21,7 @@ struct call_frame {
     bool sends;
     struct message_end send;
     struct posted *posted;
+    bool is_counted; /* its receive has no partner, and was counted for that (ends_leave()) */
 };
 
 struct message_thread {
@@ -82,8 +83,8 @@ RT_MUST_CHECK int ends_sent(struct messages *m, struct message_end *send, int64_
  * which of the later sends of its key has its place. */
 RT_MUST_CHECK int ends_cancelling(struct messages *m, uint32_t process, uint64_t request,
                                   int64_t ns, struct rt_error *e);
-/* Posts a receive with the arguments a, b of an enter event, or counts it. Sets *out, or NULL.
- * Returns 0 or -ENOMEM. */
+/* Posts a receive with the arguments a, b of an enter event, or counts it, unless it is UNTOLD.
+ * Sets *out, or NULL. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int ends_post(struct messages *m, const struct stream_record *r, int64_t ns,
                             uint64_t a, uint64_t b, unsigned does, struct posted **out,
                             struct rt_error *e);

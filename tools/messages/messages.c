@@ -19,6 +19,13 @@ static int no_memory(struct rt_error *e)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
+/* Has ends_post() counted a receive that could have got a message? An UNTOLD one is counted later. */
+static bool is_counted(unsigned does, uint64_t a, uint64_t b, const struct posted *posted)
+{
+    bool from_nobody = (does & UNTOLD) == 0 && (int32_t)EV_MPI_ENTER_peer(a, b) == PROC_NULL;
+    return (does & RECEIVES) != 0 && posted == NULL && !from_nobody;
+}
+
 static int enter(struct messages *m, const struct stream_record *r, struct message_thread *t,
                  struct rt_error *e)
 {
@@ -37,6 +44,7 @@ static int enter(struct messages *m, const struct stream_record *r, struct messa
             rc = ends_send(m, r, r->ns, f->a, f->b, does, &f->send, &f->sends, e);
         if (rc == 0 && (does & (RECEIVES | PROBES)) != 0)
             rc = ends_post(m, r, r->ns, f->a, f->b, does, &f->posted, e);
+        f->is_counted = is_counted(does, f->a, f->b, f->posted);
     }
     t->depth++;
     return rc;
@@ -64,14 +72,20 @@ static int leave_request(struct messages *m, const struct stream_record *r, stru
         posted->end_ns = r->ns;
     if (handle == 0 && !cut) /* it has failed, or found nothing */
         return (does & TAKES) == 0 ? ends_never(m, process, posted, e) : 0;
+    if ((does & PROBES) != 0 && posted == NULL && f->looked && handle != 0) {
+        f->is_counted = true;
+        if (ends_post(m, r, f->ns, f->a, f->b, does & ~(unsigned)PROBES, &posted, e) != 0)
+            return -ENOMEM;
+    }
     const struct handle_entry x = {.kind = (does & PROBES) != 0 ? MESSAGE : ACTIVE,
                                    .handle = handle,
                                    .ns = r->ns,
                                    .stream = r->stream,
                                    .sends = f->sends,
                                    .sent = f->send.identity,
-                                   .posted = posted};
-    int rc = handle != 0 && (f->sends || posted != NULL)
+                                   .posted = posted,
+                                   .is_counted = f->is_counted};
+    int rc = handle != 0 && (f->sends || posted != NULL || f->is_counted)
                  ? handles_add(&m->processes[process].handles, &x, e)
                  : 0;
     return rc == 0 && f->sends ? ends_sent(m, &f->send, r->ns, e) : rc;
@@ -166,7 +180,10 @@ static int started(struct messages *m, const struct stream_record *r, struct mes
     }
     if (x.posted != NULL)
         x.posted->end_ns = r->ns;
-    return rc == 0 && (x.sends || x.posted != NULL) ? handles_add(&p->handles, &x, e) : rc;
+    x.is_counted = is_counted(does, a, b, x.posted);
+    return rc == 0 && (x.sends || x.posted != NULL || x.is_counted)
+               ? handles_add(&p->handles, &x, e)
+               : rc;
 }
 
 /* Finds the receive that is complete. Sets *posted to NULL if it is a send, or not known. Libraries
@@ -177,17 +194,21 @@ static int completed_receive(struct messages *m, const struct stream_record *r,
 {
     struct message_process *p = &m->processes[comms_process_of(m->comms, r->stream)];
     struct call_frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
-    bool told = t->told && t->number.code == EV_MPI_RECEIVE_NUMBER;
+    bool told = t->told && t->number.code == EV_MPI_RECEIVE_NUMBER, counted = false;
     *posted = NULL;
-    if (r->event.a == 0 && f != NULL && f->posted != NULL) {
+    if (r->event.a == 0 && f != NULL) {
         *posted = f->posted;
         f->posted = NULL;
+        counted = f->is_counted;
     } else if (r->event.a != 0) {
         struct handle_entry **at = handles_find(&p->handles, ACTIVE, r->event.a, begin_of(t, r));
-        if (at != NULL)
+        if (at != NULL) {
+            counted = (*at)->is_counted;
             *posted = handles_take(at).posted;
+        }
     }
-    return *posted == NULL && told ? ends_post_unseen(m, r, begin_of(t, r), posted, e) : 0;
+    return *posted == NULL && told && !counted ? ends_post_unseen(m, r, begin_of(t, r), posted, e)
+                                               : 0;
 }
 
 static int completed(struct messages *m, const struct stream_record *r, struct message_thread *t,
@@ -259,6 +280,10 @@ static int take_receive(struct messages *m, const struct stream_record *r, struc
                         struct rt_error *e)
 {
     struct call_frame *f = t->depth > 0 ? &t->frames[t->depth - 1] : NULL;
+    if (f != NULL && f->is_counted && (m->does[f->function] & UNTOLD) != 0) {
+        f->is_counted = is_counted(RECEIVES, r->event.a, f->b, NULL);
+        return ends_post(m, r, f->ns, r->event.a, f->b, RECEIVES, &f->posted, e);
+    }
     if (f == NULL || f->posted == NULL)
         return 0;
     struct posted *p = f->posted;
@@ -278,8 +303,11 @@ static void take_message(struct messages *m, const struct stream_record *r,
     uint32_t process = comms_process_of(m->comms, r->stream);
     struct handle_entry **at =
         handles_find(&m->processes[process].handles, MESSAGE, r->event.a, begin_of(t, r));
-    if (at != NULL && t->depth > 0)
-        t->frames[t->depth - 1].posted = handles_take(at).posted;
+    if (at == NULL || t->depth == 0)
+        return;
+    const struct handle_entry x = handles_take(at);
+    t->frames[t->depth - 1].posted = x.posted;
+    t->frames[t->depth - 1].is_counted = x.is_counted;
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */

@@ -511,6 +511,14 @@ static const struct script numbered_scripts[] = {
      "22 2 > Start 0 0 0 1; 23 2 s 61; 24 2 < Start 0; 25 2 @ 0 7 6; 25 2 ! 62 0 7 100;"
      "30 2 > Wait 0 0 0 1; 31 2 ! 61 0 7 100; 32 2 < Wait 0",
      "17-25 alone 1/0 unnumbered 1/1", 0, 0},
+    {"a communicator that is not known: each receive counts once, and no probe that finds nothing",
+     "10 2 > Irecv 0 7 999 3; 12 2 < Irecv 61; 25 2 @ 0 7 5; 25 2 ! 61 0 7 100;"
+     "30 2 > Recv 0 8 999 3; 31 2 @ 0 8 5; 31 2 ! 0 0 8 100; 32 2 < Recv 0;"
+     "40 2 > Sendrecv 0 8 200 3; 41 2 r 0 7 999; 43 2 @ 0 7 5; 43 2 ! 0 0 7 100;"
+     "44 2 < Sendrecv 0; 50 2 > Sendrecv 0 8 200 3; 51 2 r -2 7 999; 54 2 < Sendrecv 0;"
+     "60 2 > Improbe 0 7 0 3; 62 2 < Improbe 0; 70 2 > Improbe 0 7 0 3; 72 2 < Improbe 71;"
+     "80 2 > Mrecv 0 0 0 1; 81 2 m 71; 82 2 @ 0 7 5; 82 2 ! 0 0 7 100; 83 2 < Mrecv 0",
+     "unidentified 2/4", 0, 0},
 };
 
 int main(void)
