@@ -63,5 +63,8 @@ uint32_t mpi_path_of_cut(const struct recorder_thread *t, uint32_t depth)
     uintptr_t at = site_of(t, depth, mpi_return_at(t, depth)), caller;
     if (at == 0 || !read_caller(at, &caller) || mpi_is_library(caller))
         return 0;
-    return path_of_stack(at);
+    recorder_self.in_toolkit++; /* our own handler may be what closes the window */
+    uint32_t path = path_of_stack(at);
+    recorder_self.in_toolkit--;
+    return path;
 }

@@ -145,8 +145,8 @@ void process_install_mpi_hooks(void)
     mpi_hooks.program_end = program_end;
     mpi_hooks.call_begin = counters_call_begin;
     mpi_hooks.call_end = counters_call_end;
-    mpi_hooks.path_enter = path_enter;
-    mpi_hooks.path_of_stack = call_path_from_return;
+    mpi_hooks.path_enter = call_path_entered;
+    mpi_hooks.path_of_stack = call_path_of_stack;
     mpi_path_depth = (uint32_t)process.options.number[OPT_callpath];
     mpi_hooks.init_begin = init_begin;
     mpi_hooks.init_failed = init_failed;

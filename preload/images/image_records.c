@@ -144,6 +144,41 @@ void images_note_all(void)
     (void)images_each(note, NULL);
 }
 
+/* dl_iterate_phdr(3): how many images had been loaded at the last images_note_missed() */
+static _Atomic unsigned long long last_adds;
+
+static bool note_missed(const struct loaded_image *m, void *context)
+{
+    if (m->is_program && atomic_exchange(&last_adds, m->info->dlpi_adds) == m->info->dlpi_adds)
+        return true;
+    return note(m, context);
+}
+
+static spin_lock missed_lock;
+static uint32_t first_missed; /* under missed_lock */
+
+static bool was_missed(uintptr_t address)
+{
+    for (uint32_t i = first_missed; i < atomic_load(&image_count); i++)
+        if (address - images[i].from < images[i].to - images[i].from)
+            return true;
+    return false;
+}
+
+bool images_note_missed(void)
+{
+    uint64_t mask = sys_block_signals();
+    spin_take(&missed_lock);
+    first_missed = atomic_load(&image_count);
+    (void)images_each(note_missed, NULL);
+    bool any = atomic_load(&image_count) != first_missed;
+    if (any && recorder_is_on())
+        stream_paths_forget(&recorder_stream, was_missed);
+    spin_give(&missed_lock);
+    sys_restore_signals(mask);
+    return any;
+}
+
 /* Marks notes of images that are loaded now. */
 struct present {
     uint32_t count; /* notes that are looked at */
@@ -223,5 +258,6 @@ void images_window_opened(struct recorder_thread *t, struct preload_thread *pt)
 void images_forked(void)
 {
     atomic_store(&image_lock, 0);
+    atomic_store(&missed_lock, 0);
     atomic_store(&images_recorded, 0);
 }

@@ -22,6 +22,9 @@ void images_note_all(void);
 bool images_are_recorded(void);
 /* Notes an image that was loaded later. Not for signal handlers. */
 void image_note(const struct image_facts *m);
+/* Notes images whose load nobody has noticed, and makes the stream forget call paths that lie in
+ * them, which have no image. Returns false if there are none. Not for signal handlers. */
+bool images_note_missed(void);
 /* Some image has been unloaded: its addresses mean nothing any more. Calls forget() with a function
  * that knows them. Not for signal handlers. */
 void images_end_gone(void (*forget)(bool (*gone)(uintptr_t address)));

@@ -10,12 +10,17 @@
 #include "preload/process.h"
 #include "preload/stack/call_walk.h"
 
+#include <errno.h>
+
 RT_COLD static void warn_full(void)
 {
     static _Atomic bool warned;
     if (!atomic_exchange(&warned, true))
         log_line(LOG_WARNING, "too many call paths: further MPI calls and samples have none");
 }
+
+/* A path has been entered whose code lies in no image that was noted. */
+static _Atomic bool has_missed;
 
 uint32_t path_enter(uint32_t parent, uintptr_t address)
 {
@@ -26,6 +31,8 @@ uint32_t path_enter(uint32_t parent, uintptr_t address)
     bool has_copies = process.options.text[OPT_memory][0] != '\0';
     uintptr_t meant = has_copies ? memory_copy_stands_for(address) : address;
     bool found = image_of(meant, &m);
+    if (!found)
+        atomic_store_explicit(&has_missed, true, memory_order_relaxed);
     const struct stream_path path = {
         .parent = parent,
         .address = address,
@@ -37,6 +44,32 @@ uint32_t path_enter(uint32_t parent, uintptr_t address)
     if (number == 0)
         warn_full();
     return number;
+}
+
+/* Was an image missed that is known now? Its load was not noticed: nothing was recorded then, or it
+ * was linked without crti.o, or the program has a __gmon_start__ of its own (new_images.c). */
+static bool has_found_missed(void)
+{
+    if (RT_LIKELY(!atomic_load_explicit(&has_missed, memory_order_relaxed)) ||
+        recorder_self.in_toolkit != 0)
+        return false;
+    atomic_store_explicit(&has_missed, false, memory_order_relaxed);
+    int keep = errno;
+    bool found = images_note_missed();
+    errno = keep;
+    return found;
+}
+
+uint32_t call_path_entered(uint32_t parent, uintptr_t address)
+{
+    uint32_t path = path_enter(parent, address);
+    return has_found_missed() ? path_of(parent, address) : path;
+}
+
+uint32_t call_path_of_stack(uintptr_t return_at, unsigned most)
+{
+    uint32_t path = call_path_from_return(return_at, most);
+    return has_found_missed() ? call_path_from_return(return_at, most) : path;
 }
 
 uint32_t call_path_at(uintptr_t return_at)

@@ -16,6 +16,12 @@ static inline uint32_t path_of(uint32_t parent, uintptr_t address)
     return RT_LIKELY(path != 0) ? path : path_enter(parent, address);
 }
 
+/* For the hooks of mpi/: path_enter(), and the path of the code whose return address lies at
+ * `return_at`, with at most `most` callers. They look for images whose load was not noticed, but not
+ * if t->in_toolkit says that a handler of ours may call them. */
+uint32_t call_path_entered(uint32_t parent, uintptr_t address);
+uint32_t call_path_of_stack(uintptr_t return_at, unsigned most);
+
 /* Returns the number of the call path of a function whose return address lies at `return_at`, with
  * as many callers as REGTRACE_CALLPATH asks for; 0 if that is none. Async-signal-safe. */
 uint32_t call_path_at(uintptr_t return_at);

@@ -31,6 +31,12 @@ for mpi in openmpi mpich; do
     is "$out" "$logged calls compared" "$mpi: all call sites are those of the log" || diag "$err"
     [ "$logged" -ge 700 ]
     ok $? "$mpi: and they are many"
+    # With -pg the program has a __gmon_start__ of its own.
+    "mpicc.$mpi" -O2 -g -pg -D_GNU_SOURCE -pthread -o "$T/sites_pg" "$REGTRACE_SOURCE/t/preload/stack/call_sites.c"
+    is $? 0 "$mpi: the program is compiled with -pg"
+    GMON_OUT_PREFIX=$T/gmon record $mpi "$T/sites_pg" "$T/log" "$T/one1.so" "$T/one2.so" "$T/one3.so" "$T/one1.so"
+    run 60 compare
+    is "$out" "$(cat "$T"/log.* | wc -l) calls compared" "$mpi: its call sites are those of the log" || diag "$err"
     # What has no call site has none: code in no image that is known, and calls that were left. A
     # child of fork that is not traced returns from the MPI call that it was made in.
     cat >"$T/odd.c" <<'END'
@@ -89,13 +95,14 @@ int main(int argc, char **argv)
 }
 END
     "mpicc.$mpi" -O1 -g -pthread -w -o "$T/odd" "$T/odd.c"
-    # Without the compiler's start files nothing tells that the library is loaded.
+    # Without the compiler's start files nothing tells that the library is loaded: its call looks.
     "mpicc.$mpi" -O2 -g -fPIC -shared -nostartfiles -o "$T/silent.so" "$T/one2.c"
     rm -rf "$T/run"
     run 60 "$REGTRACE" run -quiet -follow 0 -o "$T/run" -- "mpirun.$mpi" -np 1 "$T/odd" "$T/one1.so" "$T/silent.so"
     like "$out" '^child 700$' "$mpi: an untraced child returns from the call that it was forked in" || diag "$err"
     run 60 "$REGTRACE" report -top 0 "$T/run"
     like "$out" 'MPI_Comm_size .* call_it, one1.c:12' "$mpi: a call of a library that is gone has its place"
+    like "$out" 'MPI_Comm_size .* call_it, one2.c:22' "$mpi: one whose load nothing tells of has its place too"
     unlike "$out" 'MPI_Comm_size .* (one1.c:[02-9]|one1.so)' "$mpi: another library in its place is not taken for it"
     like "$out" 'MPI_Comm_delete_attr .* main, odd.c:' "$mpi: a call that returns has its call site"
     like "$out" 'MPI_Comm_delete_attr .* \(unknown\)' "$mpi: one that a thread's end left has none"
