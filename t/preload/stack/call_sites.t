@@ -32,7 +32,7 @@ for mpi in openmpi mpich; do
     [ "$logged" -ge 700 ]
     ok $? "$mpi: and they are many"
     # With -pg the program has a __gmon_start__ of its own.
-    "mpicc.$mpi" -O2 -g -pg -D_GNU_SOURCE -pthread -o "$T/sites_pg" "$REGTRACE_SOURCE/t/preload/stack/call_sites.c"
+    "mpicc.$mpi" -O2 -g -pg -D_GNU_SOURCE -pthread -o "$T/sites_pg" "$REGTRACE_SOURCE/t/preload/stack/call_sites.c" 2>"$T/cc"
     is $? 0 "$mpi: the program is compiled with -pg"
     GMON_OUT_PREFIX=$T/gmon record $mpi "$T/sites_pg" "$T/log" "$T/one1.so" "$T/one2.so" "$T/one3.so" "$T/one1.so"
     run 60 compare
@@ -116,4 +116,15 @@ END
     run 60 compare
     is "$out" "60 calls compared" "$mpi, Fortran: all call sites are those of the log" || diag "$err"
 done
+# Python is not linked with MPI: recording begins with the first call.
+if have_mpi openmpi && "$PYTHON" -c 'import mpi4py' 2>/dev/null; then
+    rm -rf "$T/run"
+    run 60 "$REGTRACE" run -quiet -callpath 32 -o "$T/run" -- mpirun.openmpi -np 2 "$PYTHON" -c 'import mpi4py.MPI'
+    is "$status" 0 "mpi4py: a run" || diag "$err"
+    run 60 "$REGTRACE" report --tree "$T/run"
+    like "$out" 'MPI_Initialized' "mpi4py: its first call is in the tree"
+    unlike "$out" 'no image' "mpi4py: all of its code lies in images"
+else
+    skip "mpi4py" "no Open MPI, or no mpi4py"
+fi
 done_testing
