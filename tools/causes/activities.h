@@ -6,7 +6,7 @@
 #include "base/toolkit/key_table.h"
 
 enum activity_kind {
-    ACTIVITY_EDGE,     /* first: enum activity_edge */
+    ACTIVITY_EDGE,     /* what is not recorded before it. first: enum activity_edge */
     ACTIVITY_CALL,     /* first: MPI function, second: node of its call path; KEY_NONE: unknown */
     ACTIVITY_BETWEEN,  /* first, second: numbers of the edges or calls before and after it */
     ACTIVITY_REGION,   /* first: number of its name; see struct history_names */

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Goes back over each window of all ranks once. */
+ * Goes back over each window of all ranks once. Windows that overlap in time are one. */
 #include "tools/causes/critical_path.h"
 
 #include "base/toolkit/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A rank's part of a window. */
 struct part {
     int32_t ordinal;
     uint32_t stream;
     size_t first, last; /* its edges */
+    int64_t open, close;
+};
+
+/* Calls of a thread in the present phase. */
+struct extent {
+    size_t first, last; /* its edges; last 0: it has no part in the phase */
+    size_t cursor;      /* the path has not been at the calls before this */
 };
 
 struct walk {
@@ -20,8 +28,8 @@ struct walk {
     uint32_t ranks; /* of the world; 0: unknown */
     struct part *parts;
     size_t count, room;
-    size_t *cursor;  /* by stream: the path has not been at the calls before this; 0: not there */
-    double *on_rank; /* time of the present path */
+    struct extent *extents; /* by stream */
+    double *on_rank;        /* time of the present path */
     /* Where add_path() adds. */
     struct critical_window *window;
     uint32_t stream;
@@ -46,7 +54,8 @@ static int find_parts_of(struct walk *w, uint32_t stream, const struct window_sp
         if (parts == NULL)
             return -ENOMEM;
         w->parts = parts;
-        w->parts[w->count++] = (struct part){c->window, stream, first, i};
+        w->parts[w->count++] =
+            (struct part){c->window, stream, first, i, t->calls[first].end, c->begin};
     }
     return 0;
 }
@@ -88,7 +97,8 @@ static size_t crosses(struct walk *w, const struct past_call *c, const struct pa
     if (x == NULL || x->for_ns > c->end)
         return SIZE_MAX;
     size_t call = history_find(history_thread(w->history, x->for_stream), x->for_ns);
-    if (call != SIZE_MAX && call < w->cursor[x->for_stream])
+    const struct extent *to = &w->extents[x->for_stream];
+    if (call != SIZE_MAX && call > to->first && call < to->cursor)
         return call;
     w->window->broken++;
     return SIZE_MAX;
@@ -106,8 +116,8 @@ static int go_back(struct walk *w, uint32_t stream, size_t call)
         w->end = now;
         if (history_between(t, call, c->end, now, add_path, w) != 0)
             return -ENOMEM;
-        w->cursor[stream] = call;
-        if (past_is_edge(c))
+        w->extents[stream].cursor = call;
+        if (call - 1 == w->extents[stream].first)
             break;
         const struct past_wait *x = past_wait_of(t, c);
         size_t late = crosses(w, c, x);
@@ -117,7 +127,7 @@ static int go_back(struct walk *w, uint32_t stream, size_t call)
             call--;
             continue;
         }
-        w->cursor[stream] = call - 1;
+        w->extents[stream].cursor = call - 1;
         stream = w->stream = x->for_stream;
         t = history_thread(w->history, stream);
         call = late;
@@ -139,12 +149,12 @@ static int add_mean(void *context, uint32_t activity, int64_t ns)
     return 0;
 }
 
-/* Adds what a rank did in the window, without waiting. */
-static int add_means(struct walk *w, const struct part *p)
+/* Adds what a rank did in the phase, without waiting. */
+static int add_means(struct walk *w, uint32_t stream)
 {
-    const struct past_thread *t = history_thread(w->history, p->stream);
+    const struct past_thread *t = history_thread(w->history, stream);
     int rc = 0;
-    for (size_t i = p->first + 1; rc == 0 && i <= p->last; i++) {
+    for (size_t i = w->extents[stream].first + 1; rc == 0 && i <= w->extents[stream].last; i++) {
         const struct past_call *c = &t->calls[i];
         rc = history_between(t, i, INT64_MIN, INT64_MAX, add_mean, w);
         if (rc == 0 && !past_is_edge(c))
@@ -153,29 +163,11 @@ static int add_means(struct walk *w, const struct part *p)
     return rc;
 }
 
-static int take_window(struct walk *w, const struct part *parts, size_t count)
+/* Adds the path of the phase to that of the run. */
+static void end_path(struct walk *w)
 {
-    const struct part *last = parts;
     struct critical_window *x = w->window;
-    for (size_t i = 0; i < count; i++) {
-        const struct past_call *calls = history_thread(w->history, parts[i].stream)->calls;
-        int64_t open = calls[parts[i].first].end, close = calls[parts[i].last].begin;
-        x->has_gaps |= calls[parts[i].first].place == EDGE_DROPPED;
-        x->first_open = open < x->first_open ? open : x->first_open;
-        if (close > x->end) {
-            x->end = close;
-            last = &parts[i];
-        }
-        w->cursor[parts[i].stream] = parts[i].last;
-    }
-    w->processes = (double)count;
-    int rc = go_back(w, last->stream, last->last);
     w->out->length_ns += (double)(x->end - x->begin);
-    for (size_t i = 0; i < count; i++) {
-        w->cursor[parts[i].stream] = 0;
-        if (rc == 0)
-            rc = add_means(w, &parts[i]);
-    }
     for (uint32_t i = 0; i < w->out->rank_count; i++) {
         if (w->on_rank[i] > x->longest_ns) {
             x->longest_ns = w->on_rank[i];
@@ -184,31 +176,129 @@ static int take_window(struct walk *w, const struct part *parts, size_t count)
         w->out->ranks[i] += w->on_rank[i];
         w->on_rank[i] = 0;
     }
+}
+
+/* Takes a phase: the ranks' parts of its windows, by window. */
+static int take_phase(struct walk *w, const struct part *parts, size_t count)
+{
+    const struct part *last = parts;
+    struct critical_window *x = w->window;
+    for (size_t i = 0; i < count; i++) {
+        struct extent *k = &w->extents[parts[i].stream];
+        const struct past_call *calls = history_thread(w->history, parts[i].stream)->calls;
+        x->has_gaps |= calls[parts[i].first].place == EDGE_DROPPED;
+        last = parts[i].close > last->close ? &parts[i] : last;
+        if (k->last == 0) {
+            k->first = parts[i].first;
+            x->processes++;
+        }
+        k->last = k->cursor = parts[i].last;
+    }
+    x->end = last->close;
+    w->processes = x->processes;
+    int rc = go_back(w, last->stream, last->last);
+    end_path(w);
+    for (size_t i = 0; i < count; i++) {
+        struct extent *k = &w->extents[parts[i].stream];
+        if (rc == 0 && k->last != 0)
+            rc = add_means(w, parts[i].stream);
+        *k = (struct extent){0};
+    }
     return rc;
+}
+
+static struct critical_window *add_window(struct walk *w, int32_t ordinal)
+{
+    struct critical_path *out = w->out;
+    void *windows =
+        array_grown(out->windows, out->window_count, &out->window_room, sizeof *out->windows);
+    if (windows == NULL)
+        return NULL;
+    out->windows = windows;
+    w->window = &out->windows[out->window_count++];
+    *w->window = (struct critical_window){
+        .ordinal = ordinal, .last_ordinal = ordinal, .end = INT64_MIN, .longest_rank = -1};
+    return w->window;
+}
+
+/* Returns how many parts from this one on are of the same window. */
+static size_t parts_of_window(const struct walk *w, size_t i)
+{
+    size_t n = 1;
+    while (i + n < w->count && w->parts[i + n].ordinal == w->parts[i].ordinal)
+        n++;
+    return n;
+}
+
+/* Leaves out windows that not all ranks have. */
+static int leave_partial(struct walk *w)
+{
+    size_t kept = 0;
+    for (size_t i = 0, n; i < w->count; i += n) {
+        n = parts_of_window(w, i);
+        if (n >= w->ranks) {
+            memmove(&w->parts[kept], &w->parts[i], n * sizeof *w->parts);
+            kept += n;
+            continue;
+        }
+        struct critical_window *x = add_window(w, w->parts[i].ordinal);
+        if (x == NULL)
+            return -ENOMEM;
+        x->processes = (uint32_t)n;
+        x->is_partial = true;
+    }
+    w->count = kept;
+    return 0;
+}
+
+/* Returns when the first one opens and the last one closes of these parts. */
+static struct part hull_of(const struct part *parts, size_t count)
+{
+    struct part hull = parts[0];
+    for (size_t i = 1; i < count; i++) {
+        hull.open = parts[i].open < hull.open ? parts[i].open : hull.open;
+        hull.close = parts[i].close > hull.close ? parts[i].close : hull.close;
+    }
+    return hull;
+}
+
+/* Returns how many parts from this one on are of one phase. */
+static size_t parts_of_phase(const struct walk *w, size_t i)
+{
+    size_t n = parts_of_window(w, i);
+    struct part last = hull_of(&w->parts[i], n);
+    int64_t close = last.close;
+    while (i + n < w->count) {
+        size_t more = parts_of_window(w, i + n);
+        const struct part next = hull_of(&w->parts[i + n], more);
+        if (!windows_overlap(last.close - last.open, close, next.open, next.close))
+            break;
+        last = next;
+        close = next.close > close ? next.close : close;
+        n += more;
+    }
+    return n;
+}
+
+static int by_ordinal(const void *a, const void *b)
+{
+    const struct critical_window *x = a, *y = b;
+    return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
 }
 
 static int take_windows(struct walk *w)
 {
-    struct critical_path *out = w->out;
-    int rc = 0;
+    int rc = leave_partial(w);
     for (size_t i = 0, n; rc == 0 && i < w->count; i += n) {
-        for (n = 1; i + n < w->count && w->parts[i + n].ordinal == w->parts[i].ordinal;)
-            n++;
-        void *windows =
-            array_grown(out->windows, out->window_count, &out->window_room, sizeof *out->windows);
-        if (windows == NULL)
+        n = parts_of_phase(w, i);
+        struct critical_window *x = add_window(w, w->parts[i].ordinal);
+        if (x == NULL)
             return -ENOMEM;
-        out->windows = windows;
-        w->window = &out->windows[out->window_count++];
-        *w->window = (struct critical_window){.ordinal = w->parts[i].ordinal,
-                                              .processes = (uint32_t)n,
-                                              .first_open = INT64_MAX,
-                                              .end = INT64_MIN,
-                                              .longest_rank = -1,
-                                              .is_partial = n < w->ranks};
-        if (!w->window->is_partial)
-            rc = take_window(w, &w->parts[i], n);
+        x->last_ordinal = w->parts[i + n - 1].ordinal;
+        rc = take_phase(w, &w->parts[i], n);
     }
+    if (w->out->window_count > 0)
+        qsort(w->out->windows, w->out->window_count, sizeof *w->out->windows, by_ordinal);
     return rc;
 }
 
@@ -230,13 +320,13 @@ int critical_path_find(struct critical_path *out, const struct history *h, uint3
     out->activities = calloc(out->activity_count + 1u, sizeof *out->activities);
     out->ranks = calloc(out->rank_count + 1u, sizeof *out->ranks);
     w.on_rank = calloc(out->rank_count + 1u, sizeof *w.on_rank);
-    w.cursor = calloc(threads + 1u, sizeof *w.cursor);
+    w.extents = calloc(threads + 1u, sizeof *w.extents);
     bool has_room =
-        out->activities != NULL && out->ranks != NULL && w.on_rank != NULL && w.cursor != NULL;
+        out->activities != NULL && out->ranks != NULL && w.on_rank != NULL && w.extents != NULL;
     if (rc == 0)
         rc = has_room ? take_windows(&w) : -ENOMEM;
     free(w.on_rank);
-    free(w.cursor);
+    free(w.extents);
     free(w.parts);
     return rc;
 }

@@ -6,18 +6,19 @@
  * what is not known: waits for calls outside windows are time in MPI. It ends where the history of
  * its thread begins.
  *
- * Windows of all ranks with the same ordinal are one phase. Paths are for phases alone that all
- * ranks of the world have, and of their main threads. */
+ * Windows of all ranks with the same ordinal are one phase. If such phases overlap in time (by more
+ * than 1 % of the shorter one), because ranks run through windows without waiting for each other,
+ * they are one phase together, and the time of a rank between its windows is an activity. Paths are
+ * for windows alone that all ranks of the world have, and of their main threads. */
 #ifndef REGTRACE_TOOLS_CAUSES_CRITICAL_PATH_H
 #define REGTRACE_TOOLS_CAUSES_CRITICAL_PATH_H
 
 #include "tools/causes/history.h"
 
 struct critical_window {
-    int32_t ordinal;
+    int32_t ordinal, last_ordinal; /* the same but for windows that overlap */
     uint32_t processes;
     int64_t begin, end; /* of the path, as in streams.h */
-    int64_t first_open; /* the first known time of a rank */
     uint64_t crossings; /* from rank to rank */
     uint64_t broken;    /* waits for another window: the path stays on its rank */
     double longest_ns;  /* on one rank, */

@@ -49,27 +49,38 @@ static int64_t meets(const struct past_call *c, const struct past_wait *w)
     return w != NULL && w->for_ns <= c->end ? w->for_ns : INT64_MIN;
 }
 
-/* Returns the last time before both spans end at which both threads were known to be at the same
- * time. */
-static int64_t common_time(const struct span *a, const struct span *b)
+/* Returns this time, or that of the waiting thread's last edge before its call `at` if it is later:
+ * what the thread did before is not known. */
+static int64_t since_edge(const struct span *waiting, size_t at, int64_t ns)
 {
-    const struct span *spans[] = {a, b};
-    size_t at[] = {a->last, b->last};
+    for (; waiting->thread->calls[at - 1].end > ns; at--)
+        if (past_is_edge(&waiting->thread->calls[at - 1]))
+            return waiting->thread->calls[at - 1].end;
+    return ns;
+}
+
+/* Returns the last time before both spans end at which both threads were known to be at the same
+ * time, or that of the waiting thread's last edge. Edges of the late thread do not matter: what it
+ * does outside windows is an activity. */
+static int64_t common_time(const struct span *late, const struct span *waiting)
+{
+    const struct span *spans[] = {late, waiting};
+    size_t at[] = {late->last, waiting->last};
     const struct past_wait *seen[] = {NULL, NULL};
     for (unsigned steps = 0;; steps++) {
-        const struct past_call *first = &a->thread->calls[at[0] - 1],
-                               *second = &b->thread->calls[at[1] - 1];
-        unsigned side = first->end >= second->end ? 0 : 1, other = 1 - side;
+        const struct past_call *first = at[0] > 0 ? &late->thread->calls[at[0] - 1] : NULL,
+                               *second = &waiting->thread->calls[at[1] - 1];
+        unsigned side = first != NULL && first->end >= second->end ? 0 : 1, other = 1 - side;
         const struct past_call *c = side == 0 ? first : second;
         const struct past_wait *w = past_wait_of(spans[side]->thread, c);
-        if (past_is_edge(c) || steps == CALLS_MOST)
+        if ((side == 1 && past_is_edge(c)) || steps == CALLS_MOST)
             return c->end;
         if (meets(c, w) != INT64_MIN) {
             bool for_other = w->for_stream == spans[other]->stream;
             bool as_other = seen[other] != NULL && seen[other]->for_ns == w->for_ns &&
                             seen[other]->for_stream == w->for_stream;
             if (for_other || as_other)
-                return w->for_ns;
+                return since_edge(waiting, at[1], w->for_ns);
             seen[side] = w;
         }
         at[side]--;
@@ -102,13 +113,14 @@ static int add_span(struct search *s, const struct span *x, int64_t from)
     const struct past_thread *t = x->thread;
     int rc = 0;
     for (size_t i = x->last; rc == 0; i--) {
-        const struct past_call *before = &t->calls[i - 1];
         rc = history_between(t, i, from, x->until, add, s);
-        if (rc != 0 || before->end <= from || past_is_edge(before))
+        if (rc != 0 || i == 0 || t->calls[i - 1].end <= from)
             break;
+        const struct past_call *before = &t->calls[i - 1];
         int64_t works = past_waits_until(t, before);
         s->waited += s->sign * past_overlap(before->begin, works, from, x->until);
-        rc = add(s, before->place, past_overlap(works, before->end, from, x->until));
+        if (!past_is_edge(before))
+            rc = add(s, before->place, past_overlap(works, before->end, from, x->until));
     }
     return rc;
 }
@@ -144,6 +156,17 @@ static int charge(struct search *s, const struct span *waiting, const struct spa
     return 0;
 }
 
+/* Notes that a wait has this cost before the late thread's window opened. */
+static void note_unrecorded(struct delays *d, const struct span *late, double cost)
+{
+    d->unrecorded.ns += cost;
+    if (cost <= d->unrecorded.worst_ns)
+        return;
+    d->unrecorded.worst_ns = cost;
+    d->unrecorded.rank = late->thread->rank;
+    d->unrecorded.window = late->thread->calls[late->last].window;
+}
+
 /* Charges the late thread's activities in proportion to what exceeds in them; all: the sum. */
 static int charge_activities(struct search *s, const struct span *waiting, const struct span *late,
                              double all, double direct, double carried)
@@ -151,8 +174,11 @@ static int charge_activities(struct search *s, const struct span *waiting, const
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->touched_count; i++) {
         double ns = (double)s->excess[s->touched[i]].ns;
-        if (ns > 0)
-            rc = charge(s, waiting, late, s->touched[i], direct * ns / all, carried * ns / all);
+        if (ns <= 0)
+            continue;
+        rc = charge(s, waiting, late, s->touched[i], direct * ns / all, carried * ns / all);
+        if (s->touched[i] == EDGE_OPENS)
+            note_unrecorded(s->delays, late, (direct + carried) * ns / all);
     }
     return rc;
 }

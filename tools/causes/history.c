@@ -156,7 +156,7 @@ static int append(struct history *h, uint32_t stream, struct past_call c)
 {
     struct past_thread *t = &h->threads[stream];
     struct present *p = &h->presents[stream];
-    uint32_t between = KEY_NONE;
+    uint32_t between = c.place;
     void *calls = array_grown(t->calls, t->count, &t->room, sizeof *t->calls);
     if (calls == NULL || c.place == KEY_NONE)
         return -ENOMEM;
@@ -273,7 +273,8 @@ int history_between(const struct past_thread *t, size_t call, int64_t from, int6
                     int (*take)(void *context, uint32_t activity, int64_t ns), void *context)
 {
     const struct past_call *c = &t->calls[call];
-    int64_t begin = t->calls[call - 1].end, ns = past_overlap(begin, c->begin, from, until);
+    int64_t begin = call > 0 ? t->calls[call - 1].end : INT64_MIN;
+    int64_t ns = past_overlap(begin, c->begin, from, until);
     if ((c->before & PAST_PARTS) == 0 || ns == 0)
         return ns > 0 ? take(context, c->before, ns) : 0;
     const struct past_part *p = &t->parts[c->before & ~PAST_PARTS];

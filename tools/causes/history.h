@@ -3,8 +3,9 @@
  * causes of waits can be looked up backward from them (delays.h, critical_path.h).
  *
  * The known time of a thread begins and ends at edges. Those of a window are its opening and its
- * closing, or the end of MPI_Init and the begin of MPI_Finalize in it. Calls within other MPI calls
- * are part of these.
+ * closing, or the end of MPI_Init and the begin of MPI_Finalize in it. The time before the edge at
+ * which known time begins is an activity too, the edge's own: how long it was is known, not what
+ * the thread did. Calls within other MPI calls are part of these.
  *
  * Memory: 40 bytes a call, and 48 a wait. */
 #ifndef REGTRACE_TOOLS_CAUSES_HISTORY_H
@@ -21,7 +22,8 @@
 struct past_call {
     int64_t begin, end;
     uint32_t place;  /* its activity */
-    uint32_t before; /* the activity between the one before and this */
+    uint32_t before; /* the activity between the one before and this; of an edge at which known time
+                      * begins: the edge itself */
     uint32_t wait;   /* index of its wait + 1; 0: it did not wait */
     int32_t window;  /* ordinal */
 };
@@ -83,8 +85,8 @@ uint32_t history_threads(const struct history *h);
 const struct activities *history_activities(const struct history *h);
 /* Returns the index of the thread's call in which this time lies; SIZE_MAX: in none. */
 size_t history_find(const struct past_thread *t, int64_t ns);
-/* Takes what the thread did between a call, which is no first edge, and the one before, as far as
- * it lies in from to until. Returns 0, or what take() returned other than 0. */
+/* Takes what the thread did between a call and the one before (before the first one: at any time
+ * before), as far as it lies in from to until. Returns 0, or what take() returned other than 0. */
 RT_MUST_CHECK int history_between(const struct past_thread *t, size_t call, int64_t from,
                                   int64_t until,
                                   int (*take)(void *context, uint32_t activity, int64_t ns),

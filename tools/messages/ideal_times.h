@@ -36,6 +36,15 @@ struct meeting_part {
     bool is_root;
 };
 
+/* Returns whether windows of different ordinals overlap in time: the first of length `before` ends
+ * at before_end. Less than 1 % of the shorter one does not count: ranks do not leave a barrier at
+ * the same time. */
+static inline bool windows_overlap(int64_t before, int64_t before_end, int64_t begin, int64_t end)
+{
+    int64_t shorter = before < end - begin ? before : end - begin;
+    return before_end - begin > shorter / 100;
+}
+
 struct ideal_times;
 
 /* Opens the replay of these streams. Returns NULL without memory. */

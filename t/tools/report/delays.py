@@ -2,9 +2,11 @@
 """Computes the delay costs and the critical path of each window from the rank files alone, and
 compares them with what `regtrace report --json` says of that window.
 
-usage: delays.py RUN REPORT_JSON...   (one report a window, in order)
+usage: delays.py RUN REPORT_JSON...       (one report a window, in order)
+       delays.py RUN --all REPORT_JSON   (one report of all windows)
 
-The costs: each wait is followed to its causes by recursion, one wait after the other. The path:
+The costs: each wait is followed to its causes by recursion, one wait after the other, through all
+windows; what a rank does between its windows is an activity of its own. The path:
 longest paths from the first opening on, forward over all calls in the order of time. Main threads
 alone; each message has a tag of its own; all collective calls are on MPI_COMM_WORLD. Prints what
 differs, then "N windows compared"."""
@@ -18,6 +20,7 @@ import sys
 import h5py
 
 CUT, PATH = 0x04, 0x40
+OPENING, UNRECORDED = "the window's opening", ("unrecorded", "the window's opening")
 COLLECTIVE = ("MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "MPI_Reduce")
 
 
@@ -64,7 +67,7 @@ class Call:
 
 
 def read(path):
-    """Returns (rank, window -> calls with the edges around them)."""
+    """Returns (rank, window -> calls with the edges around them), windows in order."""
     with h5py.File(path, "r") as f:
         rank, points, offset, drift = (
             int(f.attrs["rank"]),
@@ -98,7 +101,7 @@ def read(path):
         name, label = names.get(int(e["code"]), ("?", ""))
         calls = windows[int(e["window"])]
         if name == "EV_WINDOW_OPEN":
-            calls.append(Call(rank, "the window's opening", ns))
+            calls.append(Call(rank, OPENING, ns))
         elif name == "EV_WINDOW_CLOSE":
             calls.append(Call(rank, "the window's closing", ns))
         elif name.startswith("MPI_") and label == "enter":
@@ -109,7 +112,7 @@ def read(path):
             calls[-1].end = ns
             if int(e["flags"]) & PATH:
                 calls[-1].path = places(rows, int(e["b"]))
-    return rank, windows
+    return rank, {number: calls for number, calls in windows.items() if calls}
 
 
 def find_causes(ranks):
@@ -118,7 +121,7 @@ def find_causes(ranks):
         (c.rank, c.peer, c.tag): c
         for calls in ranks.values()
         for c in calls
-        if c.name in ("MPI_Send", "MPI_Ssend")
+        if c.name in ("MPI_Send", "MPI_Ssend", "MPI_Isend")
     }
     receives = {
         (c.peer, c.rank, c.tag): c
@@ -135,7 +138,8 @@ def find_causes(ranks):
             if c.name == "MPI_Recv":
                 late = [sends[c.peer, c.rank, c.tag]]
             if c.name == "MPI_Waitall":
-                late = [sends[r.peer, r.rank, r.tag] for r in open_receives]
+                late = [sends[r.peer, r.rank, r.tag] for r in open_receives if r.peer >= 0]
+                open_receives = []
             if c.name == "MPI_Ssend":
                 late = [receives[c.rank, c.peer, c.tag]]
             if late:
@@ -157,8 +161,9 @@ def find_causes(ranks):
 def slices(calls, before, begin, end):
     """Returns the activities (None: waiting) of a rank in the given time, before one of its calls."""
     found = collections.Counter()
+    found[UNRECORDED] = max(0, min(calls[0].begin, end) - begin)
     for last, c in zip(calls, calls[1:]):
-        parts = [(("between",) + last.label() + c.label(), last.end, c.begin)]
+        parts = [(between(last, c), last.end, c.begin)]
         if c is not before:
             parts += [(None, c.begin, c.waits_until), (("call",) + c.label(), c.waits_until, c.end)]
         for activity, a, b in parts:
@@ -169,22 +174,25 @@ def slices(calls, before, begin, end):
 
 
 class Costs:
-    def __init__(self, ranks):
+    """Of the waits in one window. ranks: rank -> calls of all windows."""
+
+    def __init__(self, ranks, parts):
         self.ranks, self.direct, self.propagated = (
             ranks,
             collections.Counter(),
             collections.Counter(),
         )
-        for calls in ranks.values():
+        for calls in parts.values():
             for c in calls:
                 if c.waits_until > c.begin:
                     self.follow(c, c.waits_until - c.begin, self.direct)
 
     def common_time(self, waiting, late):
-        """When were the ranks of both calls, before these, at the same time last?"""
+        """When were the ranks of both calls, before these, at the same time last? What the waiting
+        rank did before its window opened does not count."""
         mine, others = self.ranks[waiting.rank], self.ranks[late.rank]
         mine, others = mine[: mine.index(waiting)], others[: others.index(late)]
-        times = [mine[0].begin, others[0].begin]
+        times = [max(c.begin for c in mine if c.name == OPENING)]
         met = {
             (id(c.cause)): c.cause.begin
             for c in mine
@@ -224,6 +232,11 @@ class Costs:
                     self.follow(c, part * waited / own[None], self.propagated)
 
 
+def between(last, c):
+    """Returns what a rank does between two calls or edges."""
+    return UNRECORDED if c.name == OPENING else ("between",) + last.label() + c.label()
+
+
 def critical_path(ranks):
     """Returns (length, its begin, activity -> time, rank -> time)."""
     first = min(calls[0].begin for calls in ranks.values())
@@ -247,7 +260,7 @@ def critical_path(ranks):
                 begins[c] + c.end - works,
                 before[c],
                 [
-                    (("between",) + before[c].label() + c.label(), c.begin - before[c].end),
+                    (between(before[c], c), c.begin - before[c].end),
                     (("call",) + c.label(), c.end - works),
                 ],
             )
@@ -259,7 +272,7 @@ def critical_path(ranks):
                     begins[x] + c.end - x.begin,
                     before[x],
                     [
-                        (("between",) + before[x].label() + x.label(), x.begin - before[x].end),
+                        (between(before[x], x), x.begin - before[x].end),
                         (("call",) + c.label(), c.end - x.begin),
                     ],
                 )
@@ -287,6 +300,8 @@ def label(row):
             ),
         )
 
+    if row["kind"] == "unrecorded":
+        return ("unrecorded", row["until"])
     if row["kind"] == "between":
         return ("between",) + of(row["from"]) + of(row["to"])
     return ("call",) + of(row["call"])
@@ -300,45 +315,69 @@ def compare(what, got, want):
             print(f"{what}: {key}: {a}, by the rank files {b}")
 
 
+def phases_of(ranks):
+    """Returns the ranks' calls by phase. Windows that overlap by more than 1 % of the shorter one
+    are one phase. ranks: rank -> window -> calls."""
+    phases, last, end = [], 0, 0
+    for number in sorted(next(iter(ranks.values()))):
+        parts = {rank: windows[number] for rank, windows in ranks.items()}
+        first = min(calls[0].begin for calls in parts.values())
+        until = max(calls[-1].begin for calls in parts.values())
+        if phases and end - first > min(last, until - first) / 100:
+            phases[-1] = {rank: calls + parts[rank] for rank, calls in phases[-1].items()}
+            end = max(end, until)
+        else:
+            phases.append(parts)
+            end = until
+        last = until - first
+    return phases
+
+
+def compare_report(what, report, costs, phases):
+    rows = {(d["rank"],) + label(d): d for d in report["delays"]}
+    compare(f"{what}, direct", {k: d["direct_ns"] for k, d in rows.items()}, costs.direct)
+    compare(
+        f"{what}, propagated", {k: d["propagated_ns"] for k, d in rows.items()}, costs.propagated
+    )
+    length, activities, on_rank, means = 0, *(collections.Counter() for _ in range(3))
+    for parts in phases:
+        ns, by_activity, by_rank = critical_path(parts)
+        length += ns
+        activities.update(by_activity)
+        on_rank.update(by_rank)
+        for calls in parts.values():
+            for activity, ns in slices(calls, None, calls[0].begin, 1e30).items():
+                means[activity] += ns / len(parts)
+    path = report["critical_path"]
+    on_path = path["activities"]
+    compare(f"{what}, path", {"length": path["length_ns"]}, {"length": length})
+    compare(f"{what}, path", {label(a): a["path_ns"] for a in on_path}, activities)
+    compare(f"{what}, by rank", {r["rank"]: r["path_ns"] for r in path["ranks"]}, on_rank)
+    compare(
+        f"{what}, mean",
+        {label(a): a["mean_ns"] for a in on_path},
+        {k: means[k] for k in activities if activities[k] > 0},
+    )
+
+
 def main(run, reports):
     ranks = dict(read(path) for path in sorted(glob.glob(f"{run}/rank-*.h5")))
-    for number, name in enumerate(reports):
+    whole = {
+        rank: [c for calls in windows.values() for c in calls] for rank, windows in ranks.items()
+    }
+    find_causes(whole)
+    is_whole = reports[0] == "--all"
+    for number, name in enumerate(reports[is_whole:]):
         with open(name, encoding="utf-8") as f:
             report = json.load(f)
         parts = {rank: windows[number] for rank, windows in ranks.items()}
-        find_causes(parts)
-        costs = Costs(parts)
-        rows = {(d["rank"],) + label(d): d for d in report["delays"]}
-        compare(
-            f"window {number}, direct", {k: d["direct_ns"] for k, d in rows.items()}, costs.direct
-        )
-        compare(
-            f"window {number}, propagated",
-            {k: d["propagated_ns"] for k, d in rows.items()},
-            costs.propagated,
-        )
-        length, activities, on_rank = critical_path(parts)
-        path = report["critical_path"]
-        compare(f"window {number}, path", {"length": path["length_ns"]}, {"length": length})
-        compare(
-            f"window {number}, path",
-            {label(a): a["path_ns"] for a in path["activities"]},
-            activities,
-        )
-        compare(
-            f"window {number}, path by rank",
-            {r["rank"]: r["path_ns"] for r in path["ranks"]},
-            on_rank,
-        )
-        means = collections.Counter()
-        for calls in parts.values():
-            for activity, ns in slices(calls, None, -1e30, 1e30).items():
-                means[activity] += ns / len(parts)
-        compare(
-            f"window {number}, mean",
-            {label(a): a["mean_ns"] for a in path["activities"]},
-            {k: means[k] for k in activities if activities[k] > 0},
-        )
+        if is_whole:
+            phases = phases_of(ranks)
+            compare_report("all windows", report, Costs(whole, whole), phases)
+            print(sum(len(windows) for windows in ranks.values()) // len(ranks), "windows compared")
+            print("windows overlap" if len(phases) < len(next(iter(ranks.values()))) else "apart")
+            return
+        compare_report(f"window {number}", report, Costs(whole, parts), [parts])
     print(len(reports), "windows compared")
 
 

@@ -38,6 +38,16 @@ static const char *edge_name(uint32_t edge)
     return names[edge];
 }
 
+/* Names what is not recorded before an edge. */
+static const char *unrecorded_name(uint32_t edge)
+{
+    switch (edge) {
+    case EDGE_OPENS: return "before its window opened: not recorded";
+    case EDGE_INITIALIZED: return "until MPI_Init returned";
+    default: return "events were dropped: not known";
+    }
+}
+
 /* Returns how many places the path of a node has. */
 static unsigned depth_of(const struct report *r, uint32_t node)
 {
@@ -99,7 +109,7 @@ void report_activity_print(FILE *out, struct report *r, const struct report_caus
     const struct activity x = activities_at(all, activity);
     const char *name;
     switch (x.kind) {
-    case ACTIVITY_EDGE:
+    case ACTIVITY_EDGE: (void)fputs(unrecorded_name(x.first), out); break;
     case ACTIVITY_CALL: print_call(out, r, &x, KEY_NONE); break;
     case ACTIVITY_BETWEEN: {
         const struct activity before = activities_at(all, x.first),
@@ -133,7 +143,7 @@ static void json_call(struct json *j, struct report *r, const char *key, const s
 void report_activity_json(struct json *j, struct report *r, const struct report_causes *c,
                           const struct place_names *names, uint32_t activity)
 {
-    static const char *const kinds[] = {"edge", "MPI", "between", "region", "function"};
+    static const char *const kinds[] = {"unrecorded", "MPI", "between", "region", "function"};
     const struct activities *all = history_activities(c->history);
     const struct activity x = activities_at(all, activity);
     json_text(j, "kind", kinds[x.kind]);
@@ -141,7 +151,9 @@ void report_activity_json(struct json *j, struct report *r, const struct report_
         json_text(j, "region", place_names_region(names, x.first));
     if (x.kind == ACTIVITY_FUNCTION)
         json_text(j, "function", addresses_name(&r->addresses, x.first));
-    if (x.kind == ACTIVITY_EDGE || x.kind == ACTIVITY_CALL)
+    if (x.kind == ACTIVITY_EDGE)
+        json_text(j, "until", edge_name(x.first));
+    if (x.kind == ACTIVITY_CALL)
         json_call(j, r, "call", &x);
     if (x.kind == ACTIVITY_BETWEEN) {
         const struct activity before = activities_at(all, x.first),

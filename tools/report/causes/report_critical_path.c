@@ -131,12 +131,17 @@ static void print_windows(FILE *out, const struct critical_path *p, bool all)
                   "share");
     for (size_t i = 0; i < p->window_count && (all || shown < WINDOWS_SHOWN); i++) {
         const struct critical_window *w = &p->windows[i];
-        char length[24];
+        char length[24], ordinals[32];
         double ns = (double)(w->end - w->begin);
         if (w->is_partial)
             continue;
         shown++;
-        (void)fprintf(out, "  %8" PRId32 " %11s %10" PRIu64 " %6" PRId32 " %5.1f%%%s\n", w->ordinal,
+        if (w->ordinal == w->last_ordinal)
+            (void)snprintf(ordinals, sizeof ordinals, "%" PRId32, w->ordinal);
+        else
+            (void)snprintf(ordinals, sizeof ordinals, "%" PRId32 "-%" PRId32, w->ordinal,
+                           w->last_ordinal);
+        (void)fprintf(out, "  %8s %11s %10" PRIu64 " %6" PRId32 " %5.1f%%%s\n", ordinals,
                       report_time_text(length, ns), w->crossings, w->longest_rank,
                       ns > 0 ? 100 * w->longest_ns / ns : 0.0,
                       w->has_gaps ? "  events were dropped" : "");
@@ -152,9 +157,12 @@ void report_critical_path_print(FILE *out, struct report *r, const struct report
     const struct critical_path *p = &c->path;
     size_t partial = partial_windows(p);
     uint64_t broken = 0;
+    bool overlap = false;
     char length[24];
-    for (size_t i = 0; i < p->window_count; i++)
+    for (size_t i = 0; i < p->window_count; i++) {
         broken += p->windows[i].broken;
+        overlap |= p->windows[i].ordinal != p->windows[i].last_ordinal;
+    }
     (void)fprintf(out, "%s\n", r->dir);
     if (p->length_ns > 0) {
         (void)fprintf(
@@ -165,8 +173,12 @@ void report_critical_path_print(FILE *out, struct report *r, const struct report
             report_time_text(length, p->length_ns));
         print_activities(out, r, c, names, top);
         print_ranks(out, p, all);
-        if (p->window_count - partial > 1)
+        if (p->window_count - partial > 1 || overlap)
             print_windows(out, p, all);
+        if (overlap)
+            (void)fputs("Windows of different ranks overlap in time: those that do are one phase, "
+                        "and what a rank does\nbetween its windows is an activity.\n",
+                        out);
     } else {
         (void)fputs("No critical path is known: no window of all ranks has ended in which they "
                     "call MPI.\n",
@@ -192,6 +204,7 @@ static void json_windows(struct json *j, const struct critical_path *p, int64_t 
         json_object_begin(j, NULL);
         json_compact(j);
         json_int(j, "ordinal", w->ordinal);
+        json_int(j, "last_ordinal", w->last_ordinal);
         json_uint(j, "processes", w->processes);
         json_bool(j, "partial", w->is_partial);
         if (!w->is_partial) {

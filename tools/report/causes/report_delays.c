@@ -35,6 +35,22 @@ static const struct delay **sorted(const struct delays *d)
     return out;
 }
 
+/* Says what the user can do where windows begin too late to tell what ranks waited for. */
+static void print_unrecorded(FILE *out, const struct delays *d, double all)
+{
+    char cost[24];
+    if (d->unrecorded.ns < SHARE_SHOWN * all || d->unrecorded.ns <= 0)
+        return;
+    (void)fprintf(
+        out,
+        "  %s (%.1f%%) of the waiting is for ranks whose window opened later than that of "
+        "the rank that\n  waits (most of all for window %" PRId32 " of rank %" PRId32
+        "). What they did before is not recorded: let windows\n  begin earlier, or "
+        "record one window over all steps.\n",
+        report_time_text(cost, d->unrecorded.ns), 100 * d->unrecorded.ns / all,
+        d->unrecorded.window, d->unrecorded.rank);
+}
+
 void report_delays_print(FILE *out, struct report *r, const struct report_causes *c,
                          const struct place_names *names, size_t top)
 {
@@ -66,6 +82,7 @@ void report_delays_print(FILE *out, struct report *r, const struct report_causes
     }
     if (d->keys.count > shown)
         (void)fprintf(out, "  ... %zu more (-top 0 shows all)\n", d->keys.count - shown);
+    print_unrecorded(out, d, all);
     free(rows);
 }
 
