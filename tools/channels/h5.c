@@ -134,7 +134,7 @@ static int open_messages(struct h5 *h, struct rt_error *e)
     const struct streams *streams = replay_streams(h->replay);
     int rc = comms_open(&h->comms, streams, e);
     if (rc == 0)
-        rc = wait_states_open(&h->waits, streams, h->comms, false, keep_wait, h, e);
+        rc = wait_states_open(&h->waits, streams, h->comms, NULL, keep_wait, h, e);
     if (rc == 0)
         rc = messages_open(&h->messages, streams, h->comms, keep_message, h, e);
     if (rc == 0)

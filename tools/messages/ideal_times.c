@@ -48,10 +48,19 @@ struct thread_clock {
     size_t at;
     int64_t logical;
     int64_t since;          /* when the last call ended, or the window opened */
-    int64_t opened, useful; /* opened: of its window */
+    int64_t opened, useful; /* of its window */
+    int64_t opened_logical; /* its logical clock then */
+    int64_t all_useful;     /* of all its windows that count */
+    uint64_t phase;         /* in which its last window opened */
     int32_t ordinal;        /* of its window; -1: outside */
     bool is_inside;         /* in a call */
     bool calls, has_gaps;
+    bool has_ended; /* a window that counts */
+};
+
+/* A thread's time in a window. */
+struct stay {
+    int64_t begin, end;
 };
 
 struct ideal_times {
@@ -64,9 +73,17 @@ struct ideal_times {
     struct meeting_times *meetings; /* by number */
     struct ideal_window *windows;   /* by ordinal */
     size_t window_count, window_room;
+    const struct window_span *span;
+    struct stay *stays; /* of main threads, in windows of the span */
+    size_t stay_count, stay_room;
+    uint32_t inside; /* main threads that are in such a window now */
+    /* The phase: time in which there are some. */
+    uint64_t phase;
+    int64_t first_logical, last_logical; /* of it; first > last: none has ended */
+    int64_t ideal;                       /* of all phases before */
 };
 
-struct ideal_times *ideal_open(const struct streams *streams)
+struct ideal_times *ideal_open(const struct streams *streams, const struct window_span *windows)
 {
     struct ideal_times *t = calloc(1, sizeof *t);
     uint32_t count;
@@ -76,6 +93,9 @@ struct ideal_times *ideal_open(const struct streams *streams)
         return NULL;
     }
     t->thread_count = count;
+    t->span = windows;
+    t->first_logical = INT64_MAX;
+    t->last_logical = INT64_MIN;
     for (uint32_t i = 0; i < count; i++) {
         t->threads[i].is_main = all[i].number == 0 && rt_rank_info(all[i].rank)->is_main;
         t->threads[i].ordinal = -1;
@@ -205,19 +225,49 @@ static struct ideal_window *window_of(struct ideal_times *t, int32_t ordinal)
         return NULL;
     t->windows = more;
     memmove(&t->windows[n + 1], &t->windows[n], (t->window_count - n) * sizeof *t->windows);
-    t->windows[n] =
-        (struct ideal_window){.ordinal = ordinal, .first_open = INT64_MAX, .last_close = INT64_MIN};
+    t->windows[n] = (struct ideal_window){.ordinal = ordinal,
+                                          .first_open = INT64_MAX,
+                                          .last_close = INT64_MIN,
+                                          .first_logical = INT64_MAX,
+                                          .last_logical = INT64_MIN};
     t->window_count++;
     return &t->windows[n];
 }
 
-/* A thread's logical clock begins with the time at which its window opens. */
-static void begin(struct thread_clock *c, int32_t ordinal, int64_t ns)
+/* Begins a window, or what counts of it, with this logical clock. */
+static void begin(struct thread_clock *c, int32_t ordinal, int64_t ns, int64_t logical)
 {
-    c->logical = c->since = c->opened = ns;
+    c->logical = c->opened_logical = logical;
+    c->since = c->opened = ns;
     c->useful = 0;
     c->ordinal = ordinal;
     c->is_inside = c->calls = c->has_gaps = false;
+}
+
+static void end_phase(struct ideal_times *t)
+{
+    if (t->first_logical < t->last_logical)
+        t->ideal += t->last_logical - t->first_logical;
+    t->first_logical = INT64_MAX;
+    t->last_logical = INT64_MIN;
+    t->phase++;
+}
+
+static bool counts_in(const struct ideal_times *t, const struct thread_clock *c)
+{
+    return c->is_main && c->ordinal >= 0 && window_span_has(t->span, c->ordinal);
+}
+
+static void open_window(struct ideal_times *t, struct thread_clock *c, int32_t ordinal, int64_t ns)
+{
+    t->inside -= counts_in(t, c); /* its last window has no end */
+    c->ordinal = ordinal;
+    bool counts = counts_in(t, c);
+    if (counts && t->inside++ == 0)
+        end_phase(t);
+    bool goes_on = counts && c->phase == t->phase;
+    c->phase = counts ? t->phase : 0;
+    begin(c, ordinal, ns, goes_on ? c->logical + ns - c->since : ns);
 }
 
 /* Counts the time since the last call as the program's own. */
@@ -229,27 +279,55 @@ static void compute(struct thread_clock *c, int64_t ns)
     c->since = ns;
 }
 
-/* Adds the thread's part of its window, if it counts. */
-static int close_window(struct ideal_times *t, struct thread_clock *c, int64_t ns)
+/* Adds the thread's part of its window to the sums of all windows. */
+static int add_stay(struct ideal_times *t, struct thread_clock *c, int64_t ns)
 {
-    bool counts = c->ordinal >= 0 && c->is_main && c->calls;
-    struct ideal_window *w = counts ? window_of(t, c->ordinal) : NULL;
-    c->ordinal = -1;
-    if (!counts)
-        return 0;
+    void *stays = array_grown(t->stays, t->stay_count, &t->stay_room, sizeof *t->stays);
+    if (stays == NULL)
+        return -ENOMEM;
+    t->stays = stays;
+    t->stays[t->stay_count++] = (struct stay){c->opened, ns};
+    c->has_ended = true;
+    c->all_useful += c->useful;
+    t->first_logical = c->opened_logical < t->first_logical ? c->opened_logical : t->first_logical;
+    t->last_logical = c->logical > t->last_logical ? c->logical : t->last_logical;
+    return 0;
+}
+
+/* Adds the thread's part of its window. */
+static int add_part(struct ideal_times *t, const struct thread_clock *c, int64_t ns)
+{
+    struct ideal_window *w = window_of(t, c->ordinal);
     if (w == NULL)
         return -ENOMEM;
-    if (!c->is_inside)
-        compute(c, ns);
     w->processes++;
     w->useful += c->useful;
     w->most_useful = c->useful > w->most_useful ? c->useful : w->most_useful;
     w->first_open = c->opened < w->first_open ? c->opened : w->first_open;
     w->last_close = ns > w->last_close ? ns : w->last_close;
+    w->first_logical = c->opened_logical < w->first_logical ? c->opened_logical : w->first_logical;
     w->last_logical = c->logical > w->last_logical ? c->logical : w->last_logical;
-    w->ideal = w->last_logical - w->first_open;
+    w->ideal = w->last_logical - w->first_logical;
     w->has_gaps |= c->has_gaps;
     return 0;
+}
+
+static int close_window(struct ideal_times *t, struct thread_clock *c, int64_t ns)
+{
+    if (c->ordinal < 0)
+        return 0;
+    bool counts = counts_in(t, c);
+    int rc = 0;
+    if (!c->is_inside)
+        compute(c, ns);
+    c->since = ns;
+    if (c->is_main && c->calls)
+        rc = add_part(t, c, ns);
+    if (rc == 0 && counts && c->calls)
+        rc = add_stay(t, c, ns);
+    t->inside -= counts;
+    c->ordinal = -1;
+    return rc;
 }
 
 /* --- the replay ------------------------------------------------------------------------------- */
@@ -288,7 +366,7 @@ static void end_call(const struct ideal_times *t, struct thread_clock *c, const 
     int64_t needs = needed(t, x);
     c->is_inside = false;
     if (x->kind == STEP_INITIALIZES)
-        begin(c, c->ordinal, x->end);
+        begin(c, c->ordinal, x->end, x->end);
     c->logical = needs > c->logical ? needs : c->logical;
     c->since = x->end;
 }
@@ -307,7 +385,7 @@ static int replay_next(struct ideal_times *t, struct thread_clock *c)
     if (is_call) {
         end_call(t, c, x);
     } else if (x->kind == STEP_OPENS) {
-        begin(c, x->ordinal, x->begin);
+        open_window(t, c, x->ordinal, x->begin);
     } else if (x->kind == STEP_DROPS) {
         c->is_inside = false;
         c->has_gaps = true;
@@ -370,8 +448,38 @@ int ideal_end(struct ideal_times *t)
     return rc;
 }
 
-const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count)
+static int by_begin(const void *a, const void *b)
 {
+    const struct stay *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Returns the time in which some thread is in a window. */
+static int64_t length_of(struct ideal_times *t)
+{
+    int64_t length = 0, until = INT64_MIN;
+    if (t->stay_count > 0)
+        qsort(t->stays, t->stay_count, sizeof *t->stays, by_begin);
+    for (size_t i = 0; i < t->stay_count; i++) {
+        const struct stay *x = &t->stays[i];
+        int64_t from = x->begin > until ? x->begin : until;
+        length += x->end > from ? x->end - from : 0;
+        until = x->end > until ? x->end : until;
+    }
+    return length;
+}
+
+const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count,
+                                         struct ideal_run *all)
+{
+    end_phase(t);
+    *all = (struct ideal_run){.length = length_of(t), .ideal = t->ideal};
+    for (uint32_t i = 0; i < t->thread_count; i++) {
+        const struct thread_clock *c = &t->threads[i];
+        all->processes += c->has_ended;
+        all->useful += c->all_useful;
+        all->most_useful = c->all_useful > all->most_useful ? c->all_useful : all->most_useful;
+    }
     *count = t->window_count;
     return t->windows;
 }
@@ -386,5 +494,6 @@ void ideal_close(struct ideal_times *t)
     free(t->needs);
     free(t->meetings);
     free(t->windows);
+    free(t->stays);
     free(t);
 }

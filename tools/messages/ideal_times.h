@@ -7,7 +7,10 @@
  * processor before its call ends. So calls and what they depend on are kept until the end.
  *
  * Sums are of the main threads of processes that call MPI, for each window: from its opening, or
- * the end of MPI_Init in it, to its closing, or the begin of MPI_Finalize in it. */
+ * the end of MPI_Init in it, to its closing, or the begin of MPI_Finalize in it.
+ *
+ * As long as some main thread is in a window, logical clocks go on, also between the windows of a
+ * thread. When none was, they begin anew with the time: nobody knows who waited for whom. */
 #ifndef REGTRACE_TOOLS_MESSAGES_IDEAL_TIMES_H
 #define REGTRACE_TOOLS_MESSAGES_IDEAL_TIMES_H
 
@@ -17,13 +20,20 @@
 struct ideal_window {
     int32_t ordinal;
     uint32_t processes;
-    uint32_t unfinished;            /* further processes, which were killed in it */
-    int64_t first_open, last_close; /* as in streams.h */
-    int64_t last_logical;           /* last end on an ideal network, as first_open */
-    int64_t useful;                 /* time outside MPI, of all processes together */
-    int64_t most_useful;            /* of the process that has most */
-    int64_t ideal;                  /* how long the window takes on an ideal network */
-    bool has_gaps;                  /* events were dropped: times are too short */
+    uint32_t unfinished;                 /* further processes, which were killed in it */
+    int64_t first_open, last_close;      /* as in streams.h */
+    int64_t first_logical, last_logical; /* first begin and last end on an ideal network */
+    int64_t useful;                      /* time outside MPI, of all processes together */
+    int64_t most_useful;                 /* of the process that has most */
+    int64_t ideal;                       /* how long the window takes on an ideal network */
+    bool has_gaps;                       /* events were dropped: times are too short */
+};
+
+/* All windows together. Times in ns. */
+struct ideal_run {
+    uint32_t processes;                 /* with a window that has ended */
+    int64_t length;                     /* time in which some process was in a window */
+    int64_t useful, most_useful, ideal; /* as in struct ideal_window */
 };
 
 /* What a collective call depends on. */
@@ -47,8 +57,9 @@ static inline bool windows_overlap(int64_t before, int64_t before_end, int64_t b
 
 struct ideal_times;
 
-/* Opens the replay of these streams. Returns NULL without memory. */
-struct ideal_times *ideal_open(const struct streams *streams);
+/* Opens the replay of these streams. Windows that are not in `windows`, which must outlive it, are
+ * no part of struct ideal_run. Returns NULL without memory. */
+struct ideal_times *ideal_open(const struct streams *streams, const struct window_span *windows);
 /* Takes every record. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int ideal_take(struct ideal_times *t, const struct stream_record *r);
 /* The stream's call at this time cannot end before the other stream's call at that time begins. Of
@@ -62,8 +73,9 @@ void ideal_fails(struct ideal_times *t, uint32_t stream);
 /* Takes the end of the run, and replays it: windows that are still open have no end. Returns 0 or
  * -ENOMEM, also if there was no memory for what calls depend on. */
 RT_MUST_CHECK int ideal_end(struct ideal_times *t);
-/* Returns the windows that have ended, by ordinal, until ideal_close(). */
-const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count);
+/* Returns the windows that have ended, by ordinal, until ideal_close(); fills in *all. */
+const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count,
+                                         struct ideal_run *all);
 void ideal_close(struct ideal_times *t);
 
 #endif

@@ -341,7 +341,7 @@ static bool is_kept(uint32_t function)
 }
 
 int wait_states_open(struct wait_states **waits, const struct streams *streams,
-                     const struct comms *comms, bool has_windows,
+                     const struct comms *comms, const struct window_span *windows,
                      void (*told)(void *context, const struct wait_state *w), void *context,
                      struct rt_error *e)
 {
@@ -358,10 +358,10 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     w->numbers = numbers_open(w->thread_count + processes);
     w->is_numbered = calloc(processes + 1u, sizeof *w->is_numbered);
     w->whole = calloc(processes + 1u, sizeof *w->whole);
-    w->ideal = has_windows ? ideal_open(streams) : NULL;
+    w->ideal = windows != NULL ? ideal_open(streams, windows) : NULL;
     w->meetings = meetings_open(comms, w->thread_count, told, context);
     bool good = w->threads != NULL && w->numbers != NULL && w->is_numbered != NULL &&
-                w->whole != NULL && w->meetings != NULL && (w->ideal != NULL || !has_windows);
+                w->whole != NULL && w->meetings != NULL && (w->ideal != NULL || windows == NULL);
     for (uint32_t f = 0; f < event_mpi_functions; f++)
         w->keeps[f] = is_kept(f);
     for (uint32_t i = 0; w->whole != NULL && i < processes; i++)
@@ -382,10 +382,11 @@ void wait_states_end(struct wait_states *w, uint64_t *left)
     *left = w->left + meetings_end(w->meetings);
 }
 
-const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count)
+const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count,
+                                               struct ideal_run *all)
 {
     *count = 0;
-    return ideal_end(w->ideal) == 0 ? ideal_windows(w->ideal, count) : NULL;
+    return ideal_end(w->ideal) == 0 ? ideal_windows(w->ideal, count, all) : NULL;
 }
 
 void wait_states_close(struct wait_states *w)

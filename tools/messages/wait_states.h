@@ -43,11 +43,11 @@ struct wait_state {
 
 struct wait_states;
 
-/* Opens the analysis; streams and comms must outlive it. has_windows: wait_states_windows() is
- * wanted. told: receives each wait once, in an order that is the same each time. Returns 0 or
+/* Opens the analysis; streams and comms must outlive it. windows: wait_states_windows() is
+ * wanted, of these; it must outlive the analysis, too. NULL: it is not. told: receives each wait once, in an order that is the same each time. Returns 0 or
  * -ENOMEM. */
 RT_MUST_CHECK int wait_states_open(struct wait_states **waits, const struct streams *streams,
-                                   const struct comms *comms, bool has_windows,
+                                   const struct comms *comms, const struct window_span *windows,
                                    void (*told)(void *context, const struct wait_state *w),
                                    void *context, struct rt_error *e);
 /* Take every record, and every message once it is found. wait_states_take() returns 0 or
@@ -61,8 +61,10 @@ struct wait_place wait_states_sender(const struct wait_states *w, const struct m
  * collective calls for which the calls of other ranks are not known. May be called once. */
 void wait_states_end(struct wait_states *w, uint64_t *left);
 /* Returns the windows that processes have ended or begun, by ordinal; valid until
- * wait_states_close(). NULL without memory. Call it once, at the end, if has_windows. */
-const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count);
+ * wait_states_close(). NULL without memory. Fills in *all, of those that are wanted. Call it once, at
+ * the end. */
+const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count,
+                                               struct ideal_run *all);
 void wait_states_close(struct wait_states *w);
 
 #endif

@@ -25,41 +25,68 @@ static void fill(struct efficiency *e, double most_ns, double ideal_ns, double s
     e->transfer = ideal_ns / e->length_ns;
 }
 
-/* Adds up the windows: each is a phase of its own. */
+/* What windows that overlap with others take on an ideal network is not known: ranks come to them
+ * from others. */
+static void leave_overlapping(struct efficiency_run *out, const struct ideal_window *last,
+                              int64_t until, const struct ideal_window *w)
+{
+    if (last == NULL ||
+        !windows_overlap(last->last_close - last->first_open, until, w->first_open, w->last_close))
+        return;
+    struct efficiency *e = &out->windows[out->window_count - 1];
+    out->do_overlap = true;
+    e->serialisation = e->transfer = NAN;
+    e--;
+    e->serialisation = e->transfer = NAN;
+}
+
+static struct efficiency window_figures(const struct ideal_window *w)
+{
+    struct efficiency e = {.ordinal = w->ordinal,
+                           .processes = w->processes,
+                           .length_ns = (double)(w->last_close - w->first_open),
+                           .useful_ns = (double)w->useful,
+                           .unfinished = w->unfinished,
+                           .has_gaps = w->has_gaps};
+    fill(&e, (double)w->most_useful, (double)w->ideal, e.useful_ns / e.processes);
+    return e;
+}
+
 static int fill_windows(struct efficiency_run *out, const struct report *r,
                         const struct ideal_window *w, size_t count)
 {
-    double most = 0, ideal = 0, mean = 0;
+    const struct ideal_run *run = report_ideal_run(r);
+    const struct ideal_window *last = NULL;
+    int64_t until = INT64_MIN;
     out->windows = calloc(count + 1, sizeof *out->windows);
     if (out->windows == NULL)
         return -ENOMEM;
     out->all = (struct efficiency){.ordinal = -1};
     for (size_t i = 0; i < count; i++) {
-        if (!window_span_has(&r->windows, w[i].ordinal) || w[i].processes == 0)
+        if (!window_span_has(&r->windows, w[i].ordinal))
+            continue;
+        out->all.unfinished += w[i].unfinished;
+        if (w[i].processes == 0)
             continue;
         struct efficiency *e = &out->windows[out->window_count++];
-        *e = (struct efficiency){.ordinal = w[i].ordinal,
-                                 .processes = w[i].processes,
-                                 .length_ns = (double)(w[i].last_close - w[i].first_open),
-                                 .useful_ns = (double)w[i].useful,
-                                 .unfinished = w[i].unfinished,
-                                 .has_gaps = w[i].has_gaps};
-        fill(e, (double)w[i].most_useful, (double)w[i].ideal, e->useful_ns / e->processes);
+        *e = window_figures(&w[i]);
         if (r->size > 0 && e->processes < (uint32_t)r->size) { /* nobody knows what they wait for */
             e->serialisation = e->transfer = NAN;
             out->is_partial = true;
         }
-        most += (double)w[i].most_useful;
-        ideal += (double)w[i].ideal;
-        mean += e->useful_ns / e->processes;
-        out->all.length_ns += e->length_ns;
-        out->all.useful_ns += e->useful_ns;
+        leave_overlapping(out, last, until, &w[i]);
+        last = &w[i];
+        until = w[i].last_close > until ? w[i].last_close : until;
+        out->windows_ns += e->length_ns;
         out->all.has_gaps |= e->has_gaps;
-        out->all.unfinished += e->unfinished;
-        if (e->processes > out->all.processes)
-            out->all.processes = e->processes;
     }
-    fill(&out->all, most, ideal, mean);
+    if (run == NULL || out->window_count == 0)
+        return 0;
+    out->all.processes = run->processes;
+    out->all.length_ns = (double)run->length;
+    out->all.useful_ns = (double)run->useful;
+    fill(&out->all, (double)run->most_useful, (double)run->ideal,
+         out->all.useful_ns / out->all.processes);
     if (out->is_partial)
         out->all.serialisation = out->all.transfer = NAN;
     return 0;
@@ -213,6 +240,15 @@ static void print_remarks(FILE *out, const struct efficiency_run *runs, size_t c
             (void)fprintf(out, "%s: not known: %s\n", runs[i].dir, runs[i].why_not);
         else if (runs[i].all.has_gaps)
             (void)fprintf(out, "%s: events were dropped: its figures are too low\n", runs[i].dir);
+        if (runs[i].do_overlap) {
+            char windows[24], passed[24];
+            (void)fprintf(out,
+                          "%s: windows overlap in time (%s of windows in %s), as ranks do not wait "
+                          "for each other\n  between them: figures of single windows mean little, "
+                          "those of all together hold\n",
+                          runs[i].dir, report_time_text(windows, runs[i].windows_ns),
+                          report_time_text(passed, runs[i].all.length_ns));
+        }
         if (runs[i].why_not == NULL && runs[i].is_partial)
             (void)fprintf(
                 out,
@@ -275,6 +311,7 @@ static void json_run(struct json *j, const char *key, const struct efficiency_ru
     json_text(j, "dir", run->dir);
     json_text(j, "why_not", run->why_not);
     json_efficiency(j, &run->all);
+    json_real(j, "windows_ns", run->why_not == NULL ? run->windows_ns : NAN);
     json_real(j, "computation_scaling", computation_scaling(first, run));
     json_real(j, "instruction_scaling", first->instructions / run->instructions);
     json_real(j, "ipc_scaling", ipc(run) / ipc(first));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * How efficient runs are: `regtrace report --efficiency`. The figures are POP's (Performance
- * Optimisation and Productivity, "POP Standard Metrics for Parallel Performance Analysis"). */
+ * Optimisation and Productivity, "POP Standard Metrics for Parallel Performance Analysis"): useful
+ * time by processes times elapsed time. Of all windows together, a process has the useful time of
+ * all its windows, and time elapses as long as some process is in a window. */
 #ifndef REGTRACE_TOOLS_REPORT_EFFICIENCY_H
 #define REGTRACE_TOOLS_REPORT_EFFICIENCY_H
 
@@ -11,8 +13,9 @@
  * communication, communication = serialisation * transfer. NAN: not known. */
 struct efficiency {
     int32_t ordinal;    /* -1: all windows */
-    uint32_t processes; /* with windows; of all windows the most */
-    double length_ns;   /* from the first opening to the last closing */
+    uint32_t processes; /* with windows */
+    double length_ns;   /* from the first opening to the last closing; of all windows: the time in
+                         * which some process was in one */
     double useful_ns;   /* outside MPI, of all processes together */
     double parallel, balance, communication, serialisation, transfer;
     uint32_t unfinished; /* processes that are left out: they were killed in a window */
@@ -25,6 +28,9 @@ struct efficiency_run {
     struct efficiency all;
     struct efficiency *windows;
     size_t window_count;
+    double
+        windows_ns;  /* lengths of all windows together: more than that of `all` if they overlap */
+    bool do_overlap; /* windows of different ordinals, by more than 1 % */
     double instructions, cycles; /* in windows, outside MPI if in_mpi_known; NAN: not counted */
     bool in_mpi_known;
     bool is_partial; /* some window lacks ranks: serialisation and transfer are NAN there */

@@ -333,6 +333,8 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
  * they are not known, else to NULL. */
 const struct ideal_window *report_ideal_windows(const struct report *r, size_t *count,
                                                 const char **why_not);
+/* Returns all of them together; NULL: no waits were looked for. */
+const struct ideal_run *report_ideal_run(const struct report *r);
 void report_free_waits(struct report *r);
 void report_waits_print(FILE *out, struct report *r, size_t top);
 /* Prints what decides how long windows take. top: activities shown, 0: all; all: every window and

@@ -48,7 +48,8 @@ struct report_waits {
     bool no_memory;             /* for all waits by call site */
     struct ideal_window *ideal; /* of each window, by ordinal */
     size_t window_count;
-    char *why_not; /* why nothing is known; else NULL */
+    struct ideal_run ideal_run; /* of all windows of the report */
+    char *why_not;              /* why nothing is known; else NULL */
 };
 
 static struct path_place place_of(struct report_waits *w, const struct wait_place *at)
@@ -105,7 +106,8 @@ static void add_message(void *context, const struct message *m)
 
 static void keep_windows(struct report_waits *w)
 {
-    const struct ideal_window *windows = wait_states_windows(w->waits, &w->window_count);
+    const struct ideal_window *windows =
+        wait_states_windows(w->waits, &w->window_count, &w->ideal_run);
     w->ideal = windows != NULL || w->window_count == 0
                    ? calloc(w->window_count + 1, sizeof *w->ideal)
                    : NULL;
@@ -127,7 +129,7 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
     if (rc != 0)
         rt_error_set(e, "no memory");
     else
-        rc = wait_states_open(&w->waits, s, c, true, add_wait, w, e);
+        rc = wait_states_open(&w->waits, s, c, w->windows, add_wait, w, e);
     if (rc == 0)
         rc = messages_open(&messages, s, c, add_message, w, e);
     progress_begin(&p, "looking for waits, events");
@@ -244,6 +246,11 @@ const struct ideal_window *report_ideal_windows(const struct report *r, size_t *
     *count = r->waits != NULL ? r->waits->window_count : 0;
     *why_not = r->waits != NULL ? r->waits->why_not : "no MPI call was recorded in windows";
     return r->waits != NULL ? r->waits->ideal : NULL;
+}
+
+const struct ideal_run *report_ideal_run(const struct report *r)
+{
+    return r->waits != NULL ? &r->waits->ideal_run : NULL;
 }
 
 void report_free_waits(struct report *r)

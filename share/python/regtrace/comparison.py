@@ -20,7 +20,7 @@ def _figures(figures):
     """Returns the figures of a window, or of all; those that are not known are NaN."""
     whole = ("processes", "unfinished_processes", "dropped")
     return {name: value if name in whole else np.nan if value is None else float(value)
-            for name, value in figures.items() if name not in ("dir", "why_not", "windows", "ordinal")}  # fmt: skip
+            for name, value in figures.items() if name not in ("dir", "why_not", "windows", "windows_ns", "ordinal")}  # fmt: skip
 
 
 def efficiency_rows(runs, stacklevel):
