@@ -94,7 +94,7 @@ is "$status" 0 'channels are what the calls are, for all of the time' || diag "$
 
 run 60 "$REGTRACE" report "$last"
 like "$out" 'late receiver +MPI_Ssend +1 ' 'the report has waits in words'
-like "$out" 'Messages from rank to rank: 7 of 136 bytes between 4 pairs' 'and messages'
+like "$out" 'Messages from rank to rank: 7 messages, 136 bytes, between 4 pairs' 'and messages'
 run 60 "$REGTRACE" report -rank 0 "$last"
 unlike "$out" 'Waits|Messages' 'of one rank alone nothing is reported'
 

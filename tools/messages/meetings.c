@@ -43,7 +43,8 @@ struct attendance {
 
 struct meetings {
     const struct comms *comms;
-    struct attendance *threads; /* by stream */
+    const struct window_span *windows; /* NULL: all */
+    struct attendance *threads;        /* by stream */
     uint32_t thread_count;
     struct gathering **gatherings; /* by communicator; NULL: no call yet */
     uint32_t comm_count;
@@ -54,6 +55,7 @@ struct meetings {
 };
 
 struct meetings *meetings_open(const struct comms *comms, uint32_t streams,
+                               const struct window_span *windows,
                                void (*told)(void *context, const struct wait_state *w),
                                void *context)
 {
@@ -61,6 +63,7 @@ struct meetings *meetings_open(const struct comms *comms, uint32_t streams,
     if (m == NULL)
         return NULL;
     m->comms = comms;
+    m->windows = windows;
     m->told = told;
     m->context = context;
     m->thread_count = streams;
@@ -143,6 +146,18 @@ static void tell(const struct meetings *m, const struct meeting *x)
     }
 }
 
+static bool counts(const struct meetings *m, int32_t window)
+{
+    return m->windows == NULL || window_span_has(m->windows, window);
+}
+
+/* The meeting's calls are left without the calls of other ranks. */
+static void leave_out(struct meetings *m, const struct meeting *x)
+{
+    for (size_t i = 0; i < x->count; i++)
+        m->left += counts(m, x->entries[i].window);
+}
+
 /* Do all ranks call the same function? A call that fails has the number of the next one, so they
  * may differ as long as calls are open. */
 static bool is_agreed(const struct meeting *x)
@@ -160,7 +175,7 @@ static void tell_if_over(struct meetings *m, struct meeting *x)
     if (is_agreed(x))
         tell(m, x);
     else
-        m->left += x->count;
+        leave_out(m, x);
     free_meeting(m, x);
 }
 
@@ -219,7 +234,7 @@ int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t c
     struct gathering *g = gathering_of(m, comm);
     struct meeting **at = g != NULL && g->size != 0 ? meeting_of(m, g, comm, number) : NULL;
     if (g != NULL && g->size == 0) {
-        m->left++;
+        m->left += counts(m, r->event.window);
         return 0;
     }
     void *entries =
@@ -309,7 +324,7 @@ static void free_gathering(struct meetings *m, struct gathering *g)
     for (size_t i = 0; g != NULL && i < PLACES; i++)
         for (struct meeting *x = g->meetings[i], *next; x != NULL; x = next) {
             next = x->next;
-            m->left += x->count;
+            leave_out(m, x);
             free_meeting(m, x);
         }
     free(g);

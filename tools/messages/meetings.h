@@ -8,9 +8,11 @@
 
 struct meetings;
 
-/* Opens the analysis for that many streams; comms must outlive it. told: receives each wait once
- * all calls of its meeting have ended. Returns NULL without memory. */
+/* Opens the analysis for that many streams; comms and windows must outlive it. windows: calls in
+ * these are counted if they are left; NULL: all. told: receives each wait once all calls of its
+ * meeting have ended. Returns NULL without memory. */
 struct meetings *meetings_open(const struct comms *comms, uint32_t streams,
+                               const struct window_span *windows,
                                void (*told)(void *context, const struct wait_state *w),
                                void *context);
 enum { NO_MEETING = UINT32_MAX };

@@ -40,6 +40,7 @@ struct waiting_thread {
 
 struct wait_states {
     const struct comms *comms;
+    const struct window_span *windows; /* NULL: all, and not those of ideal_times.h */
     struct waiting_thread *threads;
     uint32_t thread_count;
     struct numbers *numbers; /* readers: the threads, then the processes */
@@ -199,7 +200,7 @@ static int enter_collective(struct wait_states *w, const struct stream_record *r
     uint64_t number;
     if (comm == NO_COMM || !number_collective(w, r, id, comm, &number) ||
         (r->event.flags & EVENT_FLAG_CUT) != 0) {
-        w->left++;
+        w->left += w->windows == NULL || window_span_has(w->windows, r->event.window);
         return 0;
     }
     int32_t root = (int32_t)EVENT_GET(&r->event, EV_MPI_ENTER, peer);
@@ -352,6 +353,7 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
         return no_memory(e);
     (void)streams_all(streams, &w->thread_count);
     w->comms = comms;
+    w->windows = windows;
     w->told = told;
     w->context = context;
     w->threads = calloc(w->thread_count + 1u, sizeof *w->threads);
@@ -359,7 +361,7 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     w->is_numbered = calloc(processes + 1u, sizeof *w->is_numbered);
     w->whole = calloc(processes + 1u, sizeof *w->whole);
     w->ideal = windows != NULL ? ideal_open(streams, windows) : NULL;
-    w->meetings = meetings_open(comms, w->thread_count, told, context);
+    w->meetings = meetings_open(comms, w->thread_count, windows, told, context);
     bool good = w->threads != NULL && w->numbers != NULL && w->is_numbered != NULL &&
                 w->whole != NULL && w->meetings != NULL && (w->ideal != NULL || windows == NULL);
     for (uint32_t f = 0; f < event_mpi_functions; f++)

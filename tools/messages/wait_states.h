@@ -58,7 +58,8 @@ void wait_states_message(struct wait_states *w, const struct message *m);
 /* Returns where a message that was just found was sent; path 0 if that is not known. */
 struct wait_place wait_states_sender(const struct wait_states *w, const struct message *m);
 /* Reports the last waits when there are no more records and messages. Sets *left to the number of
- * collective calls for which the calls of other ranks are not known. May be called once. */
+ * collective calls, in the windows of wait_states_open(), for which the calls of other ranks are not
+ * known. May be called once. */
 void wait_states_end(struct wait_states *w, uint64_t *left);
 /* Returns the windows that processes have ended or begun, by ordinal; valid until
  * wait_states_close(). NULL without memory. Fills in *all, of those that are wanted. Call it once, at

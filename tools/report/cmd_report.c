@@ -256,9 +256,9 @@ static const struct command_option report_options[] = {
      "the sequence of activities that decides how long windows take, by activity, rank and window",
      0},
     {"window", "N[-M]",
-     "only the windows with these ordinals: their events, calls, times and waits for other ranks; "
-     "messages from rank to rank, what is lost, waits for the writer and own overhead of the slow "
-     "path are those of the whole run",
+     "only the windows with these ordinals: their events, calls, times, waits for other ranks, and "
+     "the messages that are sent in them; what is lost, waits for the writer and own overhead of "
+     "the slow path are those of the whole run",
      'w'},
     {"total", "DIR",
      "a run of the same program whose totals stand beside the estimates: a counting run (regtrace "
@@ -394,7 +394,7 @@ const struct command command_report = {
         "waits, total_ns, longest_ns, and longest_begin_ns, longest_window, rank and for_rank of "
         "the "
         "longest; waits_why_not says why the files have none), waits_by_rank (rank, "
-        "waited_ns, others_waited_ns), messages (from, to, messages, bytes, of all windows), "
+        "waited_ns, others_waited_ns), messages (from, to, messages, bytes), "
         "message_sites (arrays of from, to, node of call_tree, messages, bytes), "
         "late_calls (the calls that other ranks waited for, by rank, kind and call path: function, "
         "call_path (places from the outermost one on: caller, line, inlined, image, "

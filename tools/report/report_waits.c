@@ -3,7 +3,7 @@
  * time. */
 #include "tools/messages/wait_states.h"
 #include "tools/report/calls/late_calls.h"
-#include "tools/report/calls/pair_sites.h"
+#include "tools/report/message_pairs.h"
 #include "tools/report/report.h"
 #include "tools/report/causes/report_causes.h"
 
@@ -13,8 +13,6 @@
 #include <string.h>
 
 #define RANKS_SHOWN 10
-#define PAIRS_SHOWN 10
-#define RANKS_MOST 2048 /* for more ranks, pairs are not stored; 96 MiB */
 
 struct wait_sum {
     uint64_t waits;
@@ -27,24 +25,18 @@ struct rank_waits {
     double waited_ns, awaited_ns; /* awaited_ns: others waited for it */
 };
 
-struct wait_pair {
-    uint64_t messages, bytes;
-};
-
 struct report_waits {
     struct report *report;
     const struct window_span *windows;
     struct wait_states *waits;
     struct wait_sum sums[WAIT_KINDS][REPORT_FUNCTIONS];
     struct rank_waits *ranks; /* by rank */
-    struct wait_pair *pairs;  /* at from * rank_count + to; NULL: too many ranks */
     uint32_t rank_count;
-    struct unmatched unmatched;
-    uint64_t messages, bytes, collectives_left;
+    struct message_pairs pairs;
+    uint64_t collectives_left;
     struct late_calls late;
     struct place_names names;
     struct report_causes causes;
-    struct pair_sites sites;
     bool no_memory;             /* for all waits by call site */
     struct ideal_window *ideal; /* of each window, by ordinal */
     size_t window_count;
@@ -91,17 +83,17 @@ static void add_message(void *context, const struct message *m)
 {
     struct report_waits *w = context;
     wait_states_message(w->waits, m);
-    w->messages++;
-    w->bytes += m->bytes;
-    if (w->pairs == NULL || m->sender < 0 || m->receiver < 0 ||
-        (uint32_t)m->sender >= w->rank_count || (uint32_t)m->receiver >= w->rank_count)
+    if (!message_pairs_add(&w->pairs, m))
         return;
-    struct wait_pair *p = &w->pairs[(size_t)m->sender * w->rank_count + (uint32_t)m->receiver];
-    p->messages++;
-    p->bytes += m->bytes;
     struct wait_place at = wait_states_sender(w->waits, m);
     uint32_t node = call_tree_leaf(&w->report->call_tree, place_of(w, &at).node, at.function);
-    w->no_memory |= pair_sites_add(&w->sites, m->sender, m->receiver, node, m->bytes) != 0;
+    w->no_memory |= pair_sites_add(&w->pairs.sites, m->sender, m->receiver, node, m->bytes) != 0;
+}
+
+static void add_lone(void *context, const struct unmatched_end *x)
+{
+    struct report_waits *w = context;
+    message_pairs_add_lone(&w->pairs, x);
 }
 
 static void keep_windows(struct report_waits *w)
@@ -122,6 +114,7 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
     struct messages *messages = NULL;
     struct stream_record r;
     struct progress p;
+    struct unmatched left; /* in all windows */
     uint64_t done = 0;
     bool got;
     w->names = (struct place_names){.report = w->report, .comms = c};
@@ -132,6 +125,8 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
         rc = wait_states_open(&w->waits, s, c, w->windows, add_wait, w, e);
     if (rc == 0)
         rc = messages_open(&messages, s, c, add_message, w, e);
+    if (rc == 0)
+        messages_tell_unmatched(messages, add_lone);
     progress_begin(&p, "looking for waits, events");
     while (rc == 0 && (rc = streams_next(s, &r, &got, e)) == 0 && got) {
         w->no_memory |= history_take(w->causes.history, &r) != 0;
@@ -142,7 +137,7 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
             progress_update(&p, done, streams_events(s));
     }
     if (rc == 0)
-        rc = messages_end(messages, &w->unmatched, e);
+        rc = messages_end(messages, &left, e);
     if (rc == 0) {
         wait_states_end(w->waits, &w->collectives_left);
         keep_windows(w);
@@ -162,9 +157,7 @@ static int make_room(struct report_waits *w, const struct report *r, struct rt_e
         most = r->ranks[i].info.rank > most ? r->ranks[i].info.rank : most;
     w->rank_count = most < 0 || most > 1 << 24 ? 0 : (uint32_t)most + 1;
     w->ranks = calloc(w->rank_count + 1u, sizeof *w->ranks);
-    if (w->rank_count <= RANKS_MOST)
-        w->pairs = calloc((size_t)w->rank_count * w->rank_count + 1, sizeof *w->pairs);
-    if (w->ranks == NULL || (w->pairs == NULL && w->rank_count <= RANKS_MOST)) {
+    if (w->ranks == NULL || message_pairs_open(&w->pairs, w->rank_count, w->windows) != 0) {
         rt_error_set(e, "no memory");
         return -ENOMEM;
     }
@@ -260,10 +253,9 @@ void report_free_waits(struct report *r)
     late_calls_free(&r->waits->late);
     report_causes_free(&r->waits->causes);
     place_names_free(&r->waits->names);
-    pair_sites_free(&r->waits->sites);
+    message_pairs_free(&r->waits->pairs);
     free(r->waits->ranks);
     free(r->waits->ideal);
-    free(r->waits->pairs);
     free(r->waits->why_not);
     free(r->waits);
     r->waits = NULL;
@@ -324,58 +316,6 @@ static void print_ranks(FILE *out, const struct report_waits *w)
     free(sorted);
 }
 
-static int by_bytes(const void *a, const void *b, void *pairs)
-{
-    const struct wait_pair *x = (struct wait_pair *)pairs + *(const uint32_t *)a,
-                           *y = (struct wait_pair *)pairs + *(const uint32_t *)b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
-}
-
-static void print_pairs(FILE *out, const struct report_waits *w)
-{
-    size_t n = 0, all = (size_t)w->rank_count * w->rank_count;
-    uint32_t *order =
-        w->pairs != NULL ? report_room(all + 1, sizeof *order, "messages from rank to rank") : NULL;
-    if (order == NULL || w->messages == 0) {
-        free(order);
-        return;
-    }
-    for (size_t i = 0; i < all; i++)
-        if (w->pairs[i].messages > 0)
-            order[n++] = (uint32_t)i;
-    qsort_r(order, n, sizeof *order, by_bytes, w->pairs);
-    (void)fprintf(out,
-                  "\nMessages from rank to rank: %" PRIu64 " of %" PRIu64
-                  " bytes between %zu pairs, of all windows\n  %6s %6s %10s %16s\n",
-                  w->messages, w->bytes, n, "from", "to", "messages", "bytes");
-    for (size_t i = 0; i < n && i < PAIRS_SHOWN; i++)
-        (void)fprintf(out, "  %6" PRIu32 " %6" PRIu32 " %10" PRIu64 " %16" PRIu64 "\n",
-                      order[i] / w->rank_count, order[i] % w->rank_count,
-                      w->pairs[order[i]].messages, w->pairs[order[i]].bytes);
-    if (n > PAIRS_SHOWN)
-        (void)fprintf(out, "  ... %zu more pairs (--json has them)\n", n - PAIRS_SHOWN);
-    free(order);
-}
-
-static void print_left(FILE *out, const struct report_waits *w)
-{
-    for (int i = 0; i < UNMATCHED_REASONS; i++)
-        if (w->unmatched.sends[i] + w->unmatched.receives[i] > 0)
-            (void)fprintf(
-                out, "  %" PRIu64 " sends and %" PRIu64 " receives could not be matched (%s)\n",
-                w->unmatched.sends[i], w->unmatched.receives[i],
-                unmatched_text((enum unmatched_reason)i));
-    if (w->collectives_left > 0)
-        (void)fprintf(
-            out,
-            "  %" PRIu64
-            " collective calls could not be compared between ranks (between two worlds, or "
-            "not all of their ranks recorded everything from MPI_Init to them)\n",
-            w->collectives_left);
-}
-
 void report_waits_print(FILE *out, struct report *r, size_t top)
 {
     const struct report_waits *w = r->waits;
@@ -389,13 +329,7 @@ void report_waits_print(FILE *out, struct report *r, size_t top)
     print_ranks(out, w);
     report_delays_print(out, r, &w->causes, &w->names, top);
     report_critical_path_summary(out, &w->causes);
-    print_pairs(out, w);
-    uint64_t left = w->collectives_left;
-    for (int i = 0; i < UNMATCHED_REASONS; i++)
-        left += w->unmatched.sends[i] + w->unmatched.receives[i];
-    if (left > 0)
-        (void)fputs("\nMessages and collective calls of which nobody knows the other side\n", out);
-    print_left(out, w);
+    message_pairs_print(out, &w->pairs, w->collectives_left);
 }
 
 void report_print_critical_path(FILE *out, struct report *r, size_t top, bool all)
@@ -446,32 +380,6 @@ static void json_ranks(struct json *j, const struct report_waits *w)
     json_array_end(j);
 }
 
-static void json_pairs(struct json *j, const struct report_waits *w, size_t most_rows)
-{
-    size_t n = 0, all = w->pairs != NULL ? (size_t)w->rank_count * w->rank_count : 0;
-    for (size_t i = 0; i < all; i++)
-        n += w->pairs[i].messages > 0;
-    if (n > most_rows) {
-        json_null(j, "messages");
-        json_null(j, "message_sites");
-        return;
-    }
-    json_array_begin(j, "messages");
-    for (size_t i = 0; i < all; i++) {
-        if (w->pairs[i].messages == 0)
-            continue;
-        json_object_begin(j, NULL);
-        json_compact(j);
-        json_uint(j, "from", i / w->rank_count);
-        json_uint(j, "to", i % w->rank_count);
-        json_uint(j, "messages", w->pairs[i].messages);
-        json_uint(j, "bytes", w->pairs[i].bytes);
-        json_object_end(j);
-    }
-    json_array_end(j);
-    pair_sites_json(j, &w->sites);
-}
-
 void report_waits_json(struct json *j, struct report *r, size_t most_rows)
 {
     const struct report_waits *w = r->waits;
@@ -486,16 +394,10 @@ void report_waits_json(struct json *j, struct report *r, size_t most_rows)
     }
     json_sums(j, r);
     json_ranks(j, w);
-    json_pairs(j, w, most_rows);
+    message_pairs_json(j, &w->pairs, most_rows);
     late_calls_json(j, r, &w->late);
     report_delays_json(j, r, &w->causes, &w->names);
     report_critical_path_json(j, r, &w->causes, &w->names);
-    uint64_t sends = 0, receives = 0;
-    for (int i = 0; i < UNMATCHED_REASONS; i++) {
-        sends += w->unmatched.sends[i];
-        receives += w->unmatched.receives[i];
-    }
-    json_uint(j, "unmatched_sends", sends);
-    json_uint(j, "unmatched_receives", receives);
+    message_pairs_json_lone(j, &w->pairs);
     json_uint(j, "unmatched_collectives", w->collectives_left);
 }

@@ -35,12 +35,12 @@ for mpi in openmpi mpich; do
         "$MESSAGES" "$T/run" | cmp -s - "$T/all"
         ok $? "$mpi: another time they are the same"
         n=$(grep -c '^message' "$T/all")
-        like "$("$REGTRACE" report "$T/run")" "Messages from rank to rank: $n of" "$mpi: report counts them"
+        like "$("$REGTRACE" report "$T/run")" "Messages from rank to rank: $n messages," "$mpi: report counts them"
         # Ranks that are left out, or whose file is missing, do not change the matches of the
         # others.
         awk '/^message/ && $4 < 2 && $5 < 2' "$T/all" >"$T/two"
         two=$("$REGTRACE" report -rank 0,1 "$T/run")
-        like "$two" "Messages from rank to rank: $(wc -l <"$T/two") of" "$mpi: of two ranks alone as many are reported"
+        like "$two" "Messages from rank to rank: $(wc -l <"$T/two") messages," "$mpi: of two ranks alone as many are reported"
         like "$two" '[0-9]+ sends and [0-9]+ receives could not be matched [(]the partner is outside windows or not in the recording[)]' "$mpi: those of the third are counted for what they are"
         cp -r "$T/run" "$T/part"
         rm "$T/part/rank-00002.h5"

@@ -75,6 +75,9 @@ for mpi in openmpi mpich; do
     run 60 "$REGTRACE" report --critical-path "$T/steps.run"
     like "$out" '^ +[0-9]+-[0-9]+ +[0-9.]+ m?s +[0-9]+ +2 ' "$mpi: windows that overlap are one phase"
     like "$out" '^Windows of different ranks overlap in time' "$mpi: which is said"
+    run 60 "$REGTRACE" report --window 3-5 "$T/steps.run"
+    like "$out" '^Messages from rank to rank: 18 messages, 72 bytes, between 6 pairs, sent in windows 3 to 5$' "$mpi: messages are those of the windows that are asked for"
+    like "$out" '^  all matched: ' "$mpi: and all are matched, which is said"
     rm -rf "$T"/*.run
 done
 done_testing
