@@ -122,12 +122,33 @@ static int end_slices(struct past_thread *t, struct present *p, uint32_t between
     return 0;
 }
 
+/* Returns the activity of a named region that begins; KEY_NONE without memory. */
+static uint32_t region_of(struct history *h, const struct stream_record *r)
+{
+    uint32_t number = h->names.region(h->names.context, comms_process_of(h->comms, r->stream),
+                                      (uint32_t)EVENT_GET(&r->event, EV_REGION_BEGIN, region));
+    return number != KEY_NONE ? activities_add(&h->activities, ACTIVITY_REGION, number, 0)
+                              : KEY_NONE;
+}
+
+/* Returns the activity of a function that begins, by its call site; KEY_NONE without memory. The
+ * call itself ends before the return address. */
+static uint32_t function_of(struct history *h, const struct stream_record *r)
+{
+    const struct history_names *n = &h->names;
+    uint32_t process = comms_process_of(h->comms, r->stream), site = KEY_NONE;
+    uint64_t after = EVENT_GET(&r->event, EV_FUNCTION_ENTER, call_site), clock = r->event.clock;
+    uint32_t number = n->function(n->context, process, r->event.a, clock);
+    if (after != 0 && (site = n->function(n->context, process, after - 1, clock)) == KEY_NONE)
+        return KEY_NONE;
+    return number != KEY_NONE ? activities_add(&h->activities, ACTIVITY_FUNCTION, number, site)
+                              : KEY_NONE;
+}
+
 /* Takes the begin or end of a function or region. */
 static int take_nesting(struct history *h, const struct stream_record *r, bool begins)
 {
     struct present *p = &h->presents[r->stream];
-    uint32_t process = comms_process_of(h->comms, r->stream), number, activity = KEY_NONE;
-    bool is_region = r->event.code == EV_REGION_BEGIN;
     if (p->depth == 0 && p->is_known)
         slice(p, r->ns);
     if (!begins) {
@@ -135,13 +156,7 @@ static int take_nesting(struct history *h, const struct stream_record *r, bool b
         p->enclosing = p->open_count < p->enclosing ? p->open_count : p->enclosing;
         return 0;
     }
-    if (is_region)
-        number = h->names.region(h->names.context, process, (uint32_t)r->event.a);
-    else
-        number = h->names.function(h->names.context, process, r->event.a, r->event.clock);
-    if (number != KEY_NONE)
-        activity = activities_add(&h->activities, is_region ? ACTIVITY_REGION : ACTIVITY_FUNCTION,
-                                  number, 0);
+    uint32_t activity = r->event.code == EV_REGION_BEGIN ? region_of(h, r) : function_of(h, r);
     if (activity == KEY_NONE)
         return -ENOMEM;
     if (p->open_count < OPEN_MOST)

@@ -66,6 +66,7 @@ struct history_names {
     /* A node of a call tree; KEY_NONE: unknown. The others return KEY_NONE without memory. */
     uint32_t (*node)(void *context, uint32_t process, uint32_t path);
     uint32_t (*region)(void *context, uint32_t process, uint32_t string);
+    /* The function, or the call site, at an address. */
     uint32_t (*function)(void *context, uint32_t process, uint64_t address, uint64_t clock);
     void *context;
 };

@@ -265,7 +265,8 @@ static const struct command_option report_options[] = {
      "run --count), or one recorded from start to end",
      0},
     {"top", "N",
-     "how many functions, call sites or paths are shown, the longest first; 0 for all (default 20)",
+     "how many functions, call sites, paths or causes of waits are shown, the longest first; 0 for "
+     "all (default 20)",
      0},
     {"messages", "WHICH",
      "all (the default) or none: none leaves the messages out, and with them who waits for a "
@@ -312,8 +313,9 @@ const struct command command_report = {
         "messages and calls are matched whatever the windows are, and what has no partner in "
         "windows "
         "is counted with the reason. This is another pass over all events. "
-        "A further table has what ranks did while others waited for them: an MPI call without "
-        "its own waiting, or the time between two calls, as far as it took longer than for the "
+        "Two further tables have which ranks made others wait, and what they did meanwhile: an MPI "
+        "call without its own waiting, a function that the run recorded, or the time between two "
+        "calls, as far as it took longer than for the "
         "waiting rank since both were at the same time last. Direct costs are waits for this "
         "rank, propagated ones waits for ranks that were late because they had waited for it. All "
         "costs together are the time of all waits (Scalasca's delay costs). What the rank that "
@@ -394,7 +396,9 @@ const struct command command_report = {
         "waits, total_ns, longest_ns, and longest_begin_ns, longest_window, rank and for_rank of "
         "the "
         "longest; waits_why_not says why the files have none), waits_by_rank (rank, "
-        "waited_ns, others_waited_ns), messages (from, to, messages, bytes), "
+        "waited_ns, others_waited_ns, and what the rank has cost others: direct_ns, "
+        "propagated_ns), "
+        "messages (from, to, messages, bytes), "
         "message_sites (arrays of from, to, node of call_tree, messages, bytes), "
         "late_calls (the calls that other ranks waited for, by rank, kind and call path: function, "
         "call_path (places from the outermost one on: caller, line, inlined, image, "
@@ -402,8 +406,9 @@ const struct command command_report = {
         "longest_window, longest_rank, node of call_tree), "
         "delays (rank, waits, direct_ns, propagated_ns, as in late_calls the wait that it had the "
         "largest part in, and the activity: kind (MPI: call has "
-        "function, call_path and node; between: from and to have them; region; function; "
-        "unrecorded: not recorded until the window's opening, MPI_Init or dropped events)), "
+        "function, call_path and node; between: from and to have them; region; function, with "
+        "called_in; unrecorded: not recorded until the window's opening, MPI_Init or dropped "
+        "events)), "
         "delays_unknown_ns (waits whose cause is not known), critical_path (length_ns, activities "
         "with path_ns, mean_ns, imbalance_ns, and likewise their longest stretch on the path, "
         "ranks with path_ns, windows with ordinal, last_ordinal (another one where windows "

@@ -112,6 +112,7 @@ struct report_rank {
     struct report_counter counters[REPORT_COUNTERS];
     size_t counter_count;
     bool counts_events;   /* REGTRACE_EVENTS was given */
+    bool names_work;      /* REGTRACE_FUNCTIONS or REGTRACE_SAMPLE was given */
     bool is_counting_run; /* REGTRACE_COUNT */
     bool default_start;   /* REGTRACE_DEFAULT_START */
     bool is_profiled;     /* REGTRACE_MODE=profile */

@@ -426,6 +426,12 @@ static bool option_is(const struct rt_rank *rank, const char *key, char value)
     return text != NULL && text[0] == value && text[1] == '\0';
 }
 
+static bool option_is_given(const struct rt_rank *rank, const char *key)
+{
+    const char *text = rt_rank_metadata(rank, key);
+    return text != NULL && text[0] != '\0' && strcmp(text, "0") != 0;
+}
+
 int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *rank,
                      struct progress *progress, struct rt_error *e)
 {
@@ -442,8 +448,9 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     copy_losses(out, rank);
     place_threads(out, rank);
     place_windows(out, rank);
-    const char *events = rt_rank_metadata(rank, "option.events");
-    out->counts_events = events != NULL && events[0] != '\0';
+    out->counts_events = option_is_given(rank, "option.events");
+    out->names_work =
+        option_is_given(rank, "option.functions") || option_is_given(rank, "option.sample");
     out->is_counting_run = option_is(rank, "option.count", '1');
     out->default_start = !option_is(rank, "option.default_start", '0');
     const char *mode = rt_rank_metadata(rank, "option.mode");

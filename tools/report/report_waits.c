@@ -23,6 +23,7 @@ struct wait_sum {
 struct rank_waits {
     int32_t rank;
     double waited_ns, awaited_ns; /* awaited_ns: others waited for it */
+    double direct_ns, carried_ns; /* what it cost others: delays.h */
 };
 
 struct report_waits {
@@ -108,6 +109,19 @@ static void keep_windows(struct report_waits *w)
     w->no_memory |= w->ideal == NULL;
 }
 
+/* Adds up what each rank has cost others. */
+static void add_costs(struct report_waits *w)
+{
+    const struct delays *d = &w->causes.delays;
+    for (size_t i = 0; i < d->keys.count; i++) {
+        const struct delay *x = &d->rows[i];
+        if (x->rank < 0 || (uint32_t)x->rank >= w->rank_count)
+            continue;
+        w->ranks[x->rank].direct_ns += x->direct_ns;
+        w->ranks[x->rank].carried_ns += x->carried_ns;
+    }
+}
+
 static int pass(struct report_waits *w, struct streams *s, const struct comms *c,
                 struct rt_error *e)
 {
@@ -142,6 +156,7 @@ static int pass(struct report_waits *w, struct streams *s, const struct comms *c
         wait_states_end(w->waits, &w->collectives_left);
         keep_windows(w);
         w->no_memory |= w->names.no_memory || report_causes_find(&w->causes, w->report) != 0;
+        add_costs(w);
     }
     progress_end(&p);
     messages_close(messages);
@@ -291,28 +306,57 @@ static void print_sums(FILE *out, const struct report *r)
         }
 }
 
-static int by_awaited(const void *a, const void *b)
+static double cost_of(const struct rank_waits *x)
+{
+    return x->direct_ns + x->carried_ns;
+}
+
+static int by_cost(const void *a, const void *b)
 {
     const struct rank_waits *x = a, *y = b;
-    if (x->awaited_ns > y->awaited_ns || x->awaited_ns < y->awaited_ns)
-        return x->awaited_ns > y->awaited_ns ? -1 : 1;
+    if (cost_of(x) > cost_of(y) || cost_of(x) < cost_of(y))
+        return cost_of(x) > cost_of(y) ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+static void print_rank(FILE *out, const struct rank_waits *x, double all)
+{
+    char cost[24], direct[24], carried[24], waited[24];
+    (void)fprintf(out, "  %6" PRId32 " %11s %5.1f%% %11s %11s %14s\n", x->rank,
+                  report_time_text(cost, cost_of(x)), all > 0 ? 100 * cost_of(x) / all : 0.0,
+                  report_time_text(direct, x->direct_ns), report_time_text(carried, x->carried_ns),
+                  report_time_text(waited, x->waited_ns));
+}
+
+/* Prints which ranks made others wait. Who came late is not the question: a rank may be late because
+ * it has waited itself. */
 static void print_ranks(FILE *out, const struct report_waits *w)
 {
-    char waited[24], awaited[24];
+    char text[24];
+    double all = report_delays_total(&w->causes.delays);
     struct rank_waits *sorted = report_room(w->rank_count + 1u, sizeof *sorted, "waits of ranks");
     if (sorted == NULL)
         return;
     memcpy(sorted, w->ranks, w->rank_count * sizeof *sorted);
-    qsort(sorted, w->rank_count, sizeof *sorted, by_awaited);
-    if (w->rank_count > 0 && sorted[0].awaited_ns > 0)
-        (void)fprintf(out, "  %6s %16s %16s\n", "rank", "others waited", "itself waited");
-    for (uint32_t i = 0; i < w->rank_count && i < RANKS_SHOWN && sorted[i].awaited_ns > 0; i++)
-        (void)fprintf(out, "  %6" PRId32 " %16s %16s\n", sorted[i].rank,
-                      report_time_text(awaited, sorted[i].awaited_ns),
-                      report_time_text(waited, sorted[i].waited_ns));
+    qsort(sorted, w->rank_count, sizeof *sorted, by_cost);
+    uint32_t count = 0;
+    while (count < w->rank_count && cost_of(&sorted[count]) > 0)
+        count++;
+    if (count > 0)
+        (void)fprintf(
+            out,
+            "\nWho made others wait (cost: how long all others together waited because of "
+            "this rank; direct: for it;\npropagated: for ranks that were late because "
+            "they had waited for it)\n  %6s %11s %6s %11s %11s %14s\n",
+            "rank", "cost", "share", "direct", "propagated", "waited itself");
+    for (uint32_t i = 0; i < count && i < RANKS_SHOWN; i++)
+        print_rank(out, &sorted[i], all);
+    if (count > RANKS_SHOWN)
+        (void)fprintf(out, "  ... %" PRIu32 " more ranks (--json has them)\n", count - RANKS_SHOWN);
+    if (w->causes.delays.unknown_ns > 0)
+        (void)fprintf(out, "  %s (%.1f%%) of the waiting has no known cause\n",
+                      report_time_text(text, w->causes.delays.unknown_ns),
+                      100 * w->causes.delays.unknown_ns / all);
     free(sorted);
 }
 
@@ -375,6 +419,8 @@ static void json_ranks(struct json *j, const struct report_waits *w)
         json_int(j, "rank", w->ranks[i].rank);
         json_real(j, "waited_ns", w->ranks[i].waited_ns);
         json_real(j, "others_waited_ns", w->ranks[i].awaited_ns);
+        json_real(j, "direct_ns", w->ranks[i].direct_ns);
+        json_real(j, "propagated_ns", w->ranks[i].carried_ns);
         json_object_end(j);
     }
     json_array_end(j);

@@ -89,6 +89,10 @@ recorded() {
     is "$out$err" "resting as logged" "$mpi: a recorded $kind is named instead of the calls around it"
     run 60 "$PYTHON" -c "$all_costs" "$T/report"
     is "$out$err" "" "$mpi: with a recorded $kind, the costs are the time of all waits, and the path has no gap"
+    [ $kind = region ] || run 60 "$PYTHON" -c 'import json, sys
+rows = [d for d in json.load(open(sys.argv[1]))["delays"] if d["rank"] == 2 and d["kind"] == "function"]
+print(rows[0]["called_in"]["caller"], "delays.c:" in rows[0]["called_in"]["line"])' "$T/report"
+    [ $kind = region ] || is "$out" "root_cause True" "$mpi: and the line that called it" || diag "$err"
 }
 
 for mpi in openmpi mpich; do
@@ -102,6 +106,7 @@ for mpi in openmpi mpich; do
     broken 3 "s/(delays.c:)$first\"/\\1$((first + 1))\"/" "$mpi: a wrong path"
     run 60 "$REGTRACE" report --window 0 "$T/run"
     like "$out" "^ +2 .*from the window's opening to MPI_Send in main, delays.c:$step > chain, delays.c:$(line 'root of the chain') > root_cause, delays.c:$send\$" "$mpi: and for people"
+    like "$out" '^  "from ... to ..." is work between two MPI calls: -functions' "$mpi: and how to name the work"
     like "$out" '^Critical path: [0-9.]+ m?s long; rank [0-3] has [0-9.]+% of it' "$mpi: with the critical path in one line"
     run 60 "$REGTRACE" report --critical-path --all "$T/run"
     like "$out" "^ +[0-9.]+ m?s .* from MPI_Send in twice, delays.c:$first > root_cause, delays.c:$send to MPI_Send in twice, delays.c:$(line '/. second') > root_cause, delays.c:$send\$" "$mpi: its activities have call paths"

@@ -52,7 +52,12 @@ for name in sys.argv[1:]:
     for d in report["delays"]:
         costs[d["rank"]] += d["direct_ns"] + d["propagated_ns"]
     ranks = [r["path_ns"] for r in report["critical_path"]["ranks"]]
-    windows = [w for w in report["windows"]]
+    for r in report["waits_by_rank"]:
+        for kind in ("direct_ns", "propagated_ns"):
+            cost = sum(d[kind] for d in report["delays"] if d["rank"] == r["rank"])
+            if abs(r[kind] - cost) > 1:
+                print("rank", r["rank"], kind, r[kind], "sum", cost)
+    windows = report["windows"]
     passed = max(w["stop_ns"] for w in windows) - min(w["start_ns"] for w in windows)
     print(costs.index(max(costs)), ranks.index(max(ranks)), report["critical_path"]["length_ns"] <= 1.01 * passed)
 END_OF_SCRIPT
@@ -72,6 +77,10 @@ for mpi in openmpi mpich; do
     is "$out" "12 windows compared"$'\n'"windows overlap" "$mpi: costs and path over all windows are those of the rank files" || diag "$err"
     run 60 "$PYTHON" "$T/shares.py" "$T/steps.json" "$T/whole.json"
     is "$out" "2 2 True"$'\n'"2 2 True" "$mpi: the slow rank leads, with many windows as with one" || diag "$err"
+    rows=$("$PYTHON" -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["delays"]))' "$T/steps.json")
+    run 60 "$REGTRACE" report --top 3 "$T/steps.run"
+    like "$(grep -A1 '^ *rank .* waited itself$' <<<"$out" | tail -n 1)" '^ +2 ' "$mpi: for people, too: the slow rank is the first one"
+    like "$out" "^  [.]{3} $((rows - 3)) more, together [0-9.]+%" "$mpi: and as many rows as -top says"
     run 60 "$REGTRACE" report --critical-path "$T/steps.run"
     like "$out" '^ +[0-9]+-[0-9]+ +[0-9.]+ m?s +[0-9]+ +2 ' "$mpi: windows that overlap are one phase"
     like "$out" '^Windows of different ranks overlap in time' "$mpi: which is said"

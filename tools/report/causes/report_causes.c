@@ -124,6 +124,10 @@ void report_activity_print(FILE *out, struct report *r, const struct report_caus
     case ACTIVITY_FUNCTION:
         name = addresses_name(&r->addresses, x.first);
         text_write_plain(out, name != NULL ? name : "(no symbol)");
+        if (x.second != KEY_NONE) {
+            (void)fputs(", called in ", out);
+            call_site_print(out, &r->addresses, x.second);
+        }
         break;
     }
 }
@@ -149,8 +153,13 @@ void report_activity_json(struct json *j, struct report *r, const struct report_
     json_text(j, "kind", kinds[x.kind]);
     if (x.kind == ACTIVITY_REGION)
         json_text(j, "region", place_names_region(names, x.first));
-    if (x.kind == ACTIVITY_FUNCTION)
+    if (x.kind == ACTIVITY_FUNCTION) {
         json_text(j, "function", addresses_name(&r->addresses, x.first));
+        json_object_begin(j, "called_in");
+        if (x.second != KEY_NONE)
+            call_site_json(j, &r->addresses, x.second);
+        json_object_end(j);
+    }
     if (x.kind == ACTIVITY_EDGE)
         json_text(j, "until", edge_name(x.first));
     if (x.kind == ACTIVITY_CALL)

@@ -35,6 +35,8 @@ void report_moment_json(struct json *j, const struct past_moment *m, int64_t ori
 
 /* --- report_delays.c -------------------------------------------------------------------------- */
 
+/* Returns the costs of all delays together: the time of all waits. */
+double report_delays_total(const struct delays *d);
 /* Prints those that cost most (top 0: all); nothing if nobody waited. */
 void report_delays_print(FILE *out, struct report *r, const struct report_causes *c,
                          const struct place_names *names, size_t top);

@@ -6,8 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define SHOWN 10
-#define SHARE_SHOWN 0.005 /* of all waiting; the first one is always shown */
+#define UNRECORDED_SAID 0.005 /* of all waiting */
 
 static double cost_of(const struct delay *d)
 {
@@ -39,7 +38,7 @@ static const struct delay **sorted(const struct delays *d)
 static void print_unrecorded(FILE *out, const struct delays *d, double all)
 {
     char cost[24];
-    if (d->unrecorded.ns < SHARE_SHOWN * all || d->unrecorded.ns <= 0)
+    if (d->unrecorded.ns < UNRECORDED_SAID * all || d->unrecorded.ns <= 0)
         return;
     (void)fprintf(
         out,
@@ -51,38 +50,65 @@ static void print_unrecorded(FILE *out, const struct delays *d, double all)
         d->unrecorded.window, d->unrecorded.rank);
 }
 
+/* Says how work between two calls, which is in one of the first rows, can be named. */
+static void print_hint(FILE *out, const struct report *r, const struct report_causes *c,
+                       const struct delay *const *rows, size_t shown)
+{
+    bool is_named = false, has_between = false;
+    for (size_t i = 0; i < r->rank_count; i++)
+        is_named |= r->ranks[i].error == NULL && r->ranks[i].names_work;
+    for (size_t i = 0; i < shown; i++)
+        has_between |= activities_at(history_activities(c->history), rows[i]->activity).kind ==
+                       ACTIVITY_BETWEEN;
+    if (has_between && !is_named)
+        (void)fputs(
+            "  \"from ... to ...\" is work between two MPI calls: -functions REGEX names it "
+            "in this table,\n  -sample cpu:10ms in `regtrace report --hot`.\n",
+            out);
+}
+
+static void print_row(FILE *out, struct report *r, const struct report_causes *c,
+                      const struct place_names *names, const struct delay *row, double all)
+{
+    char cost[24], direct[24], carried[24];
+    (void)fprintf(out, "  %6" PRId32 " %11s %5.1f%% %11s %11s  ", row->rank,
+                  report_time_text(cost, cost_of(row)), all > 0 ? 100 * cost_of(row) / all : 0.0,
+                  report_time_text(direct, row->direct_ns),
+                  report_time_text(carried, row->carried_ns));
+    report_activity_print(out, r, c, names, row->activity);
+    (void)fputc('\n', out);
+}
+
+double report_delays_total(const struct delays *d)
+{
+    double all = d->unknown_ns;
+    for (size_t i = 0; i < d->keys.count; i++)
+        all += cost_of(&d->rows[i]);
+    return all;
+}
+
 void report_delays_print(FILE *out, struct report *r, const struct report_causes *c,
                          const struct place_names *names, size_t top)
 {
     const struct delays *d = &c->delays;
     const struct delay **rows = d->keys.count > 0 ? sorted(d) : NULL;
-    double all = d->unknown_ns;
+    size_t shown = top == 0 || top > d->keys.count ? d->keys.count : top;
+    double all = report_delays_total(d), rest = 0;
     if (rows == NULL)
         return;
-    for (size_t i = 0; i < d->keys.count; i++)
-        all += cost_of(&d->rows[i]);
     (void)fprintf(out,
-                  "\nWhat ranks did while others waited for them (direct: the waits for this rank; "
-                  "propagated: waits\nfor ranks that were late because they had waited for this "
-                  "one)\n  %6s %11s %6s %11s %11s  %s\n",
+                  "\nWhat these ranks did while others waited, by activity\n  %6s %11s %6s %11s "
+                  "%11s  %s\n",
                   "rank", "cost", "share", "direct", "propagated", "activity");
-    size_t shown = 0;
-    while (shown < d->keys.count &&
-           (top == 0 || shown == 0 || (shown < SHOWN && cost_of(rows[shown]) >= SHARE_SHOWN * all)))
-        shown++;
-    for (size_t i = 0; i < shown; i++) {
-        char cost[24], direct[24], carried[24];
-        (void)fprintf(out, "  %6" PRId32 " %11s %5.1f%% %11s %11s  ", rows[i]->rank,
-                      report_time_text(cost, cost_of(rows[i])),
-                      all > 0 ? 100 * cost_of(rows[i]) / all : 0.0,
-                      report_time_text(direct, rows[i]->direct_ns),
-                      report_time_text(carried, rows[i]->carried_ns));
-        report_activity_print(out, r, c, names, rows[i]->activity);
-        (void)fputc('\n', out);
-    }
+    for (size_t i = 0; i < shown; i++)
+        print_row(out, r, c, names, rows[i], all);
+    for (size_t i = shown; i < d->keys.count; i++)
+        rest += cost_of(rows[i]);
     if (d->keys.count > shown)
-        (void)fprintf(out, "  ... %zu more (-top 0 shows all)\n", d->keys.count - shown);
+        (void)fprintf(out, "  ... %zu more, together %.1f%% (-top 0 shows all)\n",
+                      d->keys.count - shown, all > 0 ? 100 * rest / all : 0.0);
     print_unrecorded(out, d, all);
+    print_hint(out, r, c, rows, shown);
     free(rows);
 }
 
