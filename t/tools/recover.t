@@ -50,6 +50,11 @@ run 30 "$REGTRACE" check "$T/run"
 like "$out" 'closed: its writer is gone' 'check finds the file that was left'
 run 30 "$REGTRACE" report "$T/run"
 like "$out" 'regtrace recover' 'the report names the remedy'
+like "$out" '^  0 .* 1 +open +[0-9.]+ [mun]?s +- +[0-9]+ ' 'and says that the window is open, not that it took no time'
+run 30 "$REGTRACE" report --efficiency "$T/run"
+like "$out" '^  processes +0 of 1$' 'the efficiency of such a process'
+like "$out" '^  parallel efficiency +-$' 'is not known'
+like "$out" ': not known: the windows of 1 of 1 processes have no end' 'and the reason is said'
 is "$(find "$T/run/ctl" -name '*.sock' -o -name '*.path' | wc -l)" 2 'a killed writer leaves its socket, and the file that names it'
 cp -r "$T/run" "$T/torn"
 cp -r "$T/run" "$T/rows"

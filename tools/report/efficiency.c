@@ -48,7 +48,10 @@ static struct efficiency window_figures(const struct ideal_window *w)
                            .useful_ns = (double)w->useful,
                            .unfinished = w->unfinished,
                            .has_gaps = w->has_gaps};
-    fill(&e, (double)w->most_useful, (double)w->ideal, e.useful_ns / e.processes);
+    if (w->unfinished == 0)
+        fill(&e, (double)w->most_useful, (double)w->ideal, e.useful_ns / e.processes);
+    else /* nobody knows what the others did until its end */
+        fill(&e, NAN, NAN, NAN);
     return e;
 }
 
@@ -78,6 +81,7 @@ static int fill_windows(struct efficiency_run *out, const struct report *r,
         last = &w[i];
         until = w[i].last_close > until ? w[i].last_close : until;
         out->windows_ns += e->length_ns;
+        out->finished += w[i].unfinished == 0;
         out->all.has_gaps |= e->has_gaps;
     }
     if (run == NULL || out->window_count == 0)
@@ -118,8 +122,24 @@ static double counted(const struct report *r, bool (*is_it)(const char *name), b
     return sum > 0 ? sum : NAN;
 }
 
+/* Returns why nothing is known although there are windows, by `text` if need be; NULL: it is. */
+static const char *what_lacks(const struct efficiency_run *run, char text[200])
+{
+    uint32_t known = run->all.processes, lost = run->all.unfinished;
+    if (run->finished > 0)
+        return NULL;
+    if (lost == 0)
+        return "no window has ended in which the main thread calls MPI";
+    (void)snprintf(text, 200,
+                   "the windows of %" PRIu32 " of %" PRIu32 " processes have no end: they were "
+                   "killed, or their writers (regtrace recover finishes such files)",
+                   lost, known + lost);
+    return text;
+}
+
 int efficiency_of(struct efficiency_run *out, const struct report *r)
 {
+    char text[200];
     size_t count;
     const char *why_not;
     const struct ideal_window *w = report_ideal_windows(r, &count, &why_not);
@@ -130,9 +150,13 @@ int efficiency_of(struct efficiency_run *out, const struct report *r)
         return -ENOMEM;
     if (why_not == NULL && fill_windows(out, r, w, count) != 0)
         return -ENOMEM;
-    if (why_not == NULL && out->window_count == 0)
-        why_not = "no window has ended in which the main thread calls MPI";
+    if (why_not == NULL)
+        why_not = what_lacks(out, text);
     out->why_not = why_not != NULL ? strdup(why_not) : NULL;
+    if (why_not != NULL) {
+        fill(&out->all, NAN, NAN, NAN);
+        out->all.length_ns = out->all.useful_ns = NAN;
+    }
     out->instructions = counted(r, report_event_is_instructions, &out->in_mpi_known);
     out->cycles = counted(r, report_event_is_cycles, &out->in_mpi_known);
     return 0;
@@ -188,11 +212,19 @@ static void print_heads(FILE *out, const struct efficiency_run *runs, size_t cou
         (void)fprintf(out, " %*s", NAME_SHOWN, n > NAME_SHOWN ? name + n - NAME_SHOWN : name);
     }
     (void)fprintf(out, "\n  %-30s", "processes");
-    for (size_t i = 0; i < count; i++)
-        (void)fprintf(out, " %*" PRIu32, NAME_SHOWN, runs[i].all.processes);
+    for (size_t i = 0; i < count; i++) {
+        const struct efficiency *e = &runs[i].all;
+        (void)snprintf(text, sizeof text, "%" PRIu32, e->processes);
+        if (runs[i].why_not != NULL && e->unfinished > 0)
+            (void)snprintf(text, sizeof text, "%" PRIu32 " of %" PRIu32, e->processes,
+                           e->processes + e->unfinished);
+        (void)fprintf(out, " %*s", NAME_SHOWN, text);
+    }
     (void)fprintf(out, "\n  %-30s", "length of the windows");
     for (size_t i = 0; i < count; i++)
-        (void)fprintf(out, " %*s", NAME_SHOWN, report_time_text(text, runs[i].all.length_ns));
+        (void)fprintf(
+            out, " %*s", NAME_SHOWN,
+            isfinite(runs[i].all.length_ns) ? report_time_text(text, runs[i].all.length_ns) : "-");
     (void)fputc('\n', out);
 }
 

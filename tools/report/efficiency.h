@@ -27,7 +27,7 @@ struct efficiency_run {
     char *dir;
     struct efficiency all;
     struct efficiency *windows;
-    size_t window_count;
+    size_t window_count, finished; /* finished: no process was killed in them */
     double
         windows_ns;  /* lengths of all windows together: more than that of `all` if they overlap */
     bool do_overlap; /* windows of different ordinals, by more than 1 % */

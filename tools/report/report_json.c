@@ -146,6 +146,9 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
         json_object_end(j);
         return;
     }
+    size_t open = 0;
+    for (size_t i = 0; i < k->window_count; i++)
+        open += !k->windows[i].has_stop;
     json_bool(j, "main", k->info.is_main);
     json_uint(j, "world", k->info.world);
     json_bool(j, "confirmed", k->info.confirmed);
@@ -160,6 +163,7 @@ static void write_rank(struct json *j, const struct report *r, const struct repo
     json_uint(j, "fired", k->info.fired_total);
     json_uint(j, "ignored", k->info.ignored_total);
     json_real(j, "window_ns", k->window_ns);
+    json_uint(j, "open_windows", open);
     json_uint(j, "mpi_calls", k->calls);
     json_real(j, "mpi_ns", k->mpi_ns);
     json_uint(j, "mpi_bytes", k->bytes);

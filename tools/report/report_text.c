@@ -90,7 +90,7 @@ static const char *without_chains(const struct report *r)
         return "no default start either (-controller-default-start 0); windows are those of "
                "regtrace_start() in the program";
     return api ? "each thread starts in a window; regtrace_stop() and regtrace_start() in the "
-                 "program close and open others"
+                 "program, or `regtrace ctl`, close and open others"
                : "the whole run is one window";
 }
 
@@ -151,22 +151,38 @@ static void print_head(FILE *out, const struct report *r)
         (void)fprintf(out, "  no chains: %s\n", without_chains(r));
 }
 
+/* Writes how long the rank was in windows, and which share of that in MPI: not known as long as a
+ * window is open. */
+static void window_texts(char window[24], char share[24], const struct report_rank *k)
+{
+    bool is_open = false;
+    for (size_t i = 0; i < k->window_count; i++)
+        is_open |= !k->windows[i].has_stop;
+    if (is_open && !k->has_profile)
+        (void)snprintf(share, 24, "-");
+    else
+        (void)snprintf(share, 24, "%.1f%%",
+                       k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0);
+    if (is_open)
+        (void)snprintf(window, 24, "open");
+    else
+        (void)report_time_text(window, k->window_ns);
+}
+
 static void print_rank(FILE *out, const struct report_rank *k)
 {
-    char name[48], window[24], mpi[24], bytes[24], received[24], lost[32];
+    char name[48], window[24], share[24], mpi[24], bytes[24], received[24], lost[32];
     report_rank_name(name, k);
     if (k->error != NULL) {
         (void)fprintf(out, "  %-16s not readable: %s\n", name, k->error);
         return;
     }
     (void)snprintf(lost, sizeof lost, "%" PRIu64 "%s", k->lost_events, k->lost_unknown ? "+?" : "");
-    (void)fprintf(out,
-                  "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %6.1f%% %10" PRIu64 " %11s %11s  %s",
-                  name, k->events, lost, k->window_count, report_time_text(window, k->window_ns),
-                  report_time_text(mpi, k->mpi_ns),
-                  k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0, k->calls,
-                  report_bytes_text(bytes, k->bytes), report_bytes_text(received, k->received),
-                  report_file_state(k));
+    window_texts(window, share, k);
+    (void)fprintf(out, "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %7s %10" PRIu64 " %11s %11s  %s",
+                  name, k->events, lost, k->window_count, window, report_time_text(mpi, k->mpi_ns),
+                  share, k->calls, report_bytes_text(bytes, k->bytes),
+                  report_bytes_text(received, k->received), report_file_state(k));
     if (k->end_reason[0] != '\0')
         (void)fprintf(out, ", %s", k->end_reason);
     (void)fputc('\n', out);

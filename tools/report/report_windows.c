@@ -113,9 +113,10 @@ static void print_group(FILE *out, const struct report *r, const struct window_g
                   "  %8" PRIu64 " %8" PRIu64 " %-7s %11s %11s %11s %9" PRIu64 " %6" PRIu64
                   " %5" PRIu64 "  %s\n",
                   g->rows, g->firing, report_window_kind(g->kind),
-                  report_time_text(mean, closed > 0 ? g->sum_ns / (double)closed : 0),
-                  report_time_text(least, g->least_ns < 0 ? 0 : g->least_ns),
-                  report_time_text(most, g->most_ns), g->truncated, g->open, g->late, chain);
+                  closed > 0 ? report_time_text(mean, g->sum_ns / (double)closed) : "-",
+                  closed > 0 ? report_time_text(least, g->least_ns) : "-",
+                  closed > 0 ? report_time_text(most, g->most_ns) : "-", g->truncated, g->open,
+                  g->late, chain);
 }
 
 static void print_groups(FILE *out, const struct report *r, uint64_t total)
