@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What the package answers with the help of the command regtrace: the late rank of a seeded program,
-# its call path and cost by the program's own clock; places of samples; efficiencies. It starts the
-# command where the run has no file of matches that fits, and says what to do where there is none.
+# its call path and cost by the program's own clock; causes of waits and the critical path; places of
+# samples; efficiencies; that a profile has no events. It starts the command where the run has no
+# file of matches that fits, and says what to do where there is none.
 . "$(dirname "$0")/../lib.sh"
 . "$here/../tools/report/logged.sh"
 needs h5py
@@ -105,6 +106,86 @@ for mpi in $(mpis); do
     is "$status" 0 "$mpi: the file of matches, the command, efficiencies" || diag "$out$err"
 done
 [ $ran = 1 ] || skip_all 'no MPI with a compiler'
+
+cat >causes.py <<'END'
+import sys, warnings, pandas, regtrace
+folder, log, send, reduce = sys.argv[1:]
+run = regtrace.open(folder)
+logged = dict(line.split() for line in open(log))
+warnings.simplefilter("error")
+def near(got, name):  # a busy machine adds delays of its own, which share the wait
+    assert 0.5 * float(logged[name]) < got <= 1.05 * float(logged[name]), (name, got, logged[name])
+# Rank 2 is late for rank 1, which is late for rank 0 therefore.
+late = run.delays(window=0)
+assert late["cost_ns"].is_monotonic_decreasing and late.attrs["unknown_ns"] == 0, late
+assert (late["direct_ns"] + late["propagated_ns"] == late["cost_ns"]).all() and abs(late["share"].sum() - 1) < 1e-9, late
+row, = late[(late["rank"] == 2) & (late["line"] == int(send))].to_dict("records")
+near(row["direct_ns"], "chain")
+assert row["propagated_ns"] > 0.5 * row["direct_ns"] and row["waits"] >= 1, row
+assert (row["kind"], row["function"], row["site_function"]) == ("between", "MPI_Send", "root_cause"), row
+assert row["file"].endswith("/delays.c") and row["stack"].endswith(";main;chain;root_cause"), row
+assert row["activity"] == f"from the window's opening to MPI_Send in root_cause, delays.c:{send}", row
+assert row["from_function"] == "the window's opening" and pandas.isna(row["from_file"]) and pandas.isna(row["from_line"]), row
+# Rank 1 is late for a collective call.
+row, = run.delays(window="1").query(f"rank == 1 and line == {reduce} and kind == 'between'").to_dict("records")
+near(row["direct_ns"], "collective")
+# All costs are all waits, which the package takes from elsewhere; the path has no gap.
+for window in (0, 2, 4, 5):
+    waits, late = run.waits(window=window)["wait_ns"].sum(), run.delays(window)
+    assert abs(late["cost_ns"].sum() - waits) < 1000 and len(late), (window, late["cost_ns"].sum(), waits)
+    times = run.windows(window=window)
+    path = run.critical_path(by="window", window=window)
+    assert path["window"].tolist() == [window] and not path["dropped"].any() and not path["broken"].any(), path
+    # It ends with the last window, and begins with one: that of the rank to which it leads.
+    first, last = path["start_ns"][0], times["stop_ns"].max()
+    assert (times["start_ns"] - first).abs().min() < 10 and abs(path["stop_ns"][0] - last) < 10, (path, times)
+    for by in ("activity", "rank"):
+        parts = run.critical_path(by=by, window=window)
+        assert abs(parts["path_ns"].sum() - (last - first)) < 1000 and abs(parts["share"].sum() - 1) < 1e-4, (by, parts)
+        assert parts.attrs["length_ns"] == path["length_ns"][0], (by, parts)
+paths = run.critical_path("window")
+assert paths["window"].tolist() == list(range(7)), paths
+assert abs(run.critical_path(window=[0, 1]).attrs["length_ns"] - paths["length_ns"][:2].sum()) < 10, paths
+sent = run.critical_path(window=0).query(f"line == {send}").iloc[0]
+assert sent["stack"].endswith("main;chain;root_cause") and sent["path_ns"] > 0.5 * float(logged["chain"]), sent
+assert sent["imbalance_ns"] == sent["path_ns"] - sent["mean_ns"] > 0, sent
+plain = regtrace.open(folder, origin="monotonic").critical_path("window")
+assert (plain["start_ns"] - paths["start_ns"] == run.origin_ns).all(), plain
+for call in (lambda: run.delays(window=[0, 2]), lambda: run.critical_path(by="day"), lambda: run.delays(window="2-")):
+    try:
+        call()
+    except regtrace.RegtraceError:
+        continue
+    raise AssertionError("no RegtraceError")
+END
+cat >profile.py <<'END'
+import sys, warnings, regtrace
+run, beside = map(regtrace.open, sys.argv[1:])
+asked = ("mpi_calls", "mpi_messages", "messages", "unmatched", "mpi_matrix", "waits", "delays", "critical_path", "imbalance")
+def said(run, name):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        getattr(run, name)()
+    return [str(w.message) for w in told if issubclass(w.category, regtrace.IncompleteWarning)]
+for name in asked:
+    text, = said(run, name)
+    assert "a profile has no events" in text and "run.mpi_profile()" in text and "-control" in text, (name, text)
+    assert not any("profile" in text for text in said(beside, name)), (name, said(beside, name))
+assert run.mpi_profile()["calls"].sum() > 100 and not said(run, "mpi_profile") and not said(run, "windows")
+END
+source=$REGTRACE_SOURCE/t/tools/report/delays.c
+for mpi in $(mpis); do
+    "mpicc.$mpi" -O2 -g -w -I"$REGTRACE_SOURCE/share/include" -o delays "$source" 2>/dev/null || continue
+    rm -rf causes profile beside
+    run 60 "$REGTRACE" run -quiet -callpath 16 -control 'start:pcontrol:level=1,stop:pcontrol:level=0,repeat' -o causes -- "mpirun.$mpi" -np 4 ./delays "$T/log"
+    is "$status" 0 "$mpi: the program of delays ends" || diag "$err"
+    run 60 "$PYTHON" causes.py causes log "$(line 'late \*/')" "$(line 'MPI_Allreduce(')"
+    is "$status" 0 "$mpi: delays() has what is late, its place and cost; critical_path() has all of the time" || diag "$out$err"
+    run 60 "$REGTRACE" run -quiet -mode profile -o profile -- "mpirun.$mpi" -np 4 ./delays "$T/log"
+    run 60 "$REGTRACE" run -quiet -mode profile -control start:pcontrol:level=1,stop:pcontrol:level=0 -o beside -- "mpirun.$mpi" -np 4 ./delays "$T/log"
+    run 60 "$PYTHON" profile.py profile beside
+    is "$status" 0 "$mpi: a profile is said to have no events, unless it has windows" || diag "$out$err"
+done
 
 cat >diff.py <<'END'
 import json, subprocess, sys, regtrace

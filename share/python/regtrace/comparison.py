@@ -10,12 +10,6 @@ from regtrace import toolkit
 from regtrace.errors import IncompleteWarning
 
 
-def _ask(runs, *arguments):
-    """Returns what the command says as JSON. runs: each a Run or a path."""
-    tool = next((run.tool for run in runs if getattr(run, "tool", None) is not None), None)
-    return toolkit.read_json(tool, *arguments, *(getattr(run, "path", run) for run in runs))
-
-
 def _figures(figures):
     """Returns the figures of a window, or of all; those that are not known are NaN."""
     whole = ("processes", "unfinished_processes", "dropped")
@@ -26,7 +20,7 @@ def _figures(figures):
 def efficiency_rows(runs, stacklevel):
     """Returns the rows of efficiency()."""
     found = []
-    for run in _ask(runs, "report", "--efficiency", "--json")["runs"]:
+    for run in toolkit.ask(runs, "report", "--efficiency", "--json")["runs"]:
         if run["why_not"]:
             warnings.warn(
                 f"{run['dir']}: {run['why_not']}", IncompleteWarning, stacklevel=stacklevel + 1
@@ -56,7 +50,7 @@ def diff(run1, run2):
     """
     tables = [
         _flat(table, rows)
-        for table, rows in _ask((run1, run2), "diff", "--json").items()
+        for table, rows in toolkit.ask((run1, run2), "diff", "--json").items()
         if _is_table(rows)
     ]
     frame = (

@@ -45,6 +45,14 @@ def wanted(values, choice):
     return np.isin(values, np.fromiter(choice, dtype=np.int64))
 
 
+def only(frame, **choices):
+    """Returns the rows whose columns have the values that wanted() takes."""
+    for column, choice in choices.items():
+        if choice is not None:
+            frame = frame[wanted(frame[column].to_numpy(), choice)]
+    return frame.reset_index(drop=True)
+
+
 def span(text):
     """Returns (first, last) of the text "4" or "4-9"; raises RegtraceError for another."""
     first, dash, last = text.partition("-")

@@ -106,6 +106,7 @@ class RankFile:
         self.size = int(get("size", -1))
         self.pid = int(get("pid", 0))
         self.lossless = losses == 0
+        self.is_profile = get("option.mode") == "profile"
         self.clock = Clock(
             calibration, float(get("nominal_ns_per_tick", 1.0)), int(get("clock_offset_ns", 0)),
             float(get("clock_drift", 0.0)),

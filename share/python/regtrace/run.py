@@ -8,11 +8,12 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from regtrace import analysis, codes, comparison, frames, profile, program, toolkit, values
-from regtrace.channels import Channels
+from regtrace import codes, frames, profile, program, values
 from regtrace.errors import IncompleteWarning, RegtraceError
+from regtrace.frames import only
 from regtrace.places import Places, of_paths
 from regtrace.rankfile import RankFile
+from regtrace.together import Together
 
 _NAME = re.compile(r"rank-(\d+)(?:\.(\d+)\.(\d+))?\.h5")
 _ORIGINS = ("run", "monotonic", "realtime")
@@ -34,7 +35,7 @@ def _find(path):
     return [path]
 
 
-class Run:
+class Run(Together):
     """A run, which regtrace.open() opens.
 
     Frames begin with the columns `rank` and `process` (0: the rank's own; 1, 2, ...: its further
@@ -135,7 +136,7 @@ class Run:
         stop_ns is NA while the window is open; instruction counts are NA if unknown.
         """
         frame = self._each(rank, frames.windows)
-        return _only(frame, thread=thread, ordinal=window)
+        return only(frame, thread=thread, ordinal=window)
 
     def threads(self, rank=None):
         """Returns a row per thread: what it recorded, what it lost, how long it waited."""
@@ -143,7 +144,7 @@ class Run:
 
     def fired(self, rank=None, thread=None):
         """Returns a row per fired alarm, including ignored ones."""
-        return _only(self._each(rank, frames.fired), thread=thread)
+        return only(self._each(rank, frames.fired), thread=thread)
 
     def losses(self, rank=None):
         """Returns a row per loss: what the files lack, and why. No rows: they lack nothing."""
@@ -191,6 +192,7 @@ class Run:
         places: adds site_function, file, line and stack (functions from main on, joined by ";") of
         the call site, as in paths(); NA if unknown.
         """
+        self._warn_of_profile(3)
         parts, alone, known = [], 0, Places()
         function = None if function is None else codes.select(function, self.event_names())
         for f in self._chosen(rank):
@@ -233,6 +235,7 @@ class Run:
         Requests of sends and the like have NA. If `unknown` is true, the request was made outside
         the window, and these columns hold only if it was a receive.
         """
+        self._warn_of_profile(3)
         return self._each(rank, lambda f: frames.mpi_messages(f, window=window, thread=thread))
 
     def comms(self, rank=None):
@@ -349,114 +352,7 @@ class Run:
         frame, origin = file.channel(name, rows)
         for column in ("begin_ns", "end_ns"):
             frame[column] += origin
-        return self._shifted(frame if rank is None else _only(frame, rank=rank))
-
-    # --- all ranks together -----------------------------------------------------------------------
-
-    def messages(self):
-        """Returns a row per message from rank to rank of which both ends are in windows.
-
-        - send_ns, sent_ns: the sending call begins and ends, in send_window
-        - receive_ns, received_ns: the receive is posted and, in receive_window, complete
-
-        `regtrace emulate` has matched them; see waits(). unmatched() has the other ends.
-        """
-        found = self._matches()
-        found.warn(2)
-        return self._shifted(found.message_frame())
-
-    def unmatched(self):
-        """Returns a row per send or receive without a partner, and why it has none (reason).
-
-        end: "send" or "receive". sender, receiver, tag: NA if unknown. bytes: 0 if unknown.
-        """
-        return self._shifted(self._matches().unmatched_frame())
-
-    def mpi_matrix(self, what="bytes"):
-        """Returns a square frame of bytes from rank (row) to rank (column).
-
-        what: "bytes", or "messages" for numbers of messages. Sums messages(), and the sends of
-        unmatched() whose receiver is known. attrs["source"]: "messages", "sends", or "messages and
-        sends" if there are both.
-        """
-        found, size = self._matches(), max(max(f.size, f.rank + 1) for f in self.files)
-        return analysis.matrix(found.messages, found.unmatched, size, what)
-
-    def imbalance(self, by="window", window=None):
-        """Returns how uneven ranks are: mean, min and max in ns, the ranks of both, and max / mean.
-
-        by="window" or "run": time outside MPI of the threads that call MPI. by="function": time in
-        each MPI function, including ranks that did not call it.
-        """
-        return analysis.imbalance(self.windows(window=window), self._outermost(window), by)
-
-    def window_statistics(self, window=None):
-        """Returns a row per window (ordinal) and quantity: mean, min and max over ranks, and who.
-
-        The quantities are duration_ns, mpi_share, calls, bytes and instructions of the threads that
-        call MPI.
-        """
-        return analysis.window_statistics(self.windows(window=window), self._outermost(window))
-
-    def waits(self, window=None, places=False):
-        """Returns a row per wait of a rank for another (for_rank), ordered by begin. kind:
-
-        - "late sender": in a receive or wait, before the message was sent
-        - "late receiver": in MPI_Ssend, before the receive was posted
-        - "collective": in a collective call, before the last rank of its communicator entered it
-
-        The wait begins with the call (begin_ns). A small wait_ns is error of the clocks and time of
-        the call itself: see clock_error_ns of `ranks`, and compare with a call without waiting.
-        for_thread, for_function: of the call that came late. path, for_path: where the two calls
-        were made, numbers of paths() of their ranks; 0 unknown.
-
-        places: adds site_function, file, line and stack of both calls, as mpi_calls() does; those
-        of the call that came late begin with "for_".
-
-        `regtrace emulate` finds them, by the same rule as `regtrace report`. If the run's folder
-        has no channels.h5 with all events, this starts the command for itself.
-        """
-        found, known = self._matches(), Places() if places else None
-        found.warn(2)
-        if found.collectives_left:
-            text = f"{found.collectives_left} collective calls are left out: not all ranks of their communicator have recorded them"
-            warnings.warn(text, IncompleteWarning, stacklevel=2)
-        frame = found.wait_frame(self.event_names(), self.files, known)
-        if places:
-            known.warn(2)
-        return self._shifted(frame if window is None else _only(frame, window=window))
-
-    def efficiency(self):
-        """Returns POP's efficiencies, as `regtrace report --efficiency` has them: first a row for
-        all windows together (window NA), then one for each window.
-
-        parallel_efficiency = load_balance * communication_efficiency; communication_efficiency =
-        serialisation * transfer. NaN if unknown. useful_ns: time outside MPI, of all processes
-        together.
-        """
-        frame = comparison.efficiency_rows([self], 2)
-        return frame[[c for c in frame if c != "run" and not c.endswith("_scaling")]]
-
-    def _outermost(self, window=None):
-        return analysis.outermost(self.mpi_calls(window=window))
-
-    def _channels(self):
-        first = self.files[0].path
-        return Channels(os.path.join(os.path.dirname(first), "channels.h5"))
-
-    def _matches(self):
-        """Returns the Matches of the run as it is now, of its channels.h5 or by the command."""
-        counts = dict.fromkeys(((f.rank, f.pid) for f in self.files), 0)
-        for f in self.files:  # exec leaves several files of one pid
-            counts[f.rank, f.pid] += f.event_count()
-        if self._kept is None or self._kept[0] != counts:
-            file = self._channels()
-            if file.has_matches(counts):
-                self._kept = counts, file.matches()
-            else:
-                with toolkit.matched(self.tool, self.path) as path:
-                    self._kept = counts, Channels(path).matches()
-        return self._kept[1]
+        return self._shifted(frame if rank is None else only(frame, rank=rank))
 
     # --- joining the files ------------------------------------------------------------------------
 
@@ -478,6 +374,15 @@ class Run:
         frame.insert(1, "process", np.full(len(frame), file.process, dtype=np.int32))
         return self._shifted(frame)
 
+    def _warn_of_profile(self, stacklevel):
+        """Warns if the run is a profile without windows: it has no events to make frames of."""
+        if all(f.is_profile and not len(f.table("windows")) for f in self.files):
+            text = (
+                "a profile has no events, so calls, messages and waits are not known one by one: run.mpi_profile() has the sums of "
+                "MPI calls; record windows beside the profile with -control"
+            )
+            warnings.warn(text, IncompleteWarning, stacklevel=stacklevel)
+
     def _each(self, rank, make):
         return _joined([self._labelled(f, make(f)) for f in self._chosen(rank)])
 
@@ -491,10 +396,3 @@ def _joined(parts):
             for p in parts:
                 p[column] = pd.Categorical(p[column], categories=united.categories)
     return pd.concat(parts, ignore_index=True)
-
-
-def _only(frame, **choices):
-    for column, choice in choices.items():
-        if choice is not None:
-            frame = frame[frames.wanted(frame[column].to_numpy(), choice)]
-    return frame.reset_index(drop=True)

@@ -65,6 +65,12 @@ def read_json(tool, *arguments):
         raise _failed(done, line) from problem
 
 
+def ask(runs, *arguments):
+    """Returns what the command says of `runs`, each a Run or a path, as JSON."""
+    tool = next((run.tool for run in runs if getattr(run, "tool", None) is not None), None)
+    return read_json(tool, *arguments, *(getattr(run, "path", run) for run in runs))
+
+
 @contextlib.contextmanager
 def matched(tool, path):
     """Yields the path of a file with the matches of the run at `path`, which is then removed.
