@@ -209,6 +209,7 @@ const char *addresses_line(struct addresses *a, uint32_t item)
     if (s != NULL) {
         image_symbols_find(s, p->offset, &name, &p->line);
         p->inlined = image_symbols_inlined(s, p->offset);
+        a->images[p->image].lacks_lines |= p->line == NULL && !image_symbols_has_debug(s);
     }
     free(name);
     p->has_line = true;

@@ -19,6 +19,7 @@ struct address_image {
      * -errno. */
     int problem;
     bool opened;
+    bool lacks_lines;              /* a line was looked up, and it has no debug information */
     struct image_symbols *symbols; /* NULL: not opened, or nothing to read */
 };
 
@@ -103,6 +104,8 @@ struct image_symbols *image_symbols_open(const char *path, const char *build_id,
 /* Looks up the function (C++ names demangled) and "FILE:LINE" of an address. Sets *function and
  * *line to malloc'ed texts, and leaves them unchanged if unknown. line may be NULL. */
 void image_symbols_find(struct image_symbols *s, uint64_t address, char **function, char **line);
+/* Returns true if debug information of the image is there: in it, or in a file of its own. */
+bool image_symbols_has_debug(struct image_symbols *s);
 /* Returns the name, malloc'ed, of the innermost function that is inlined at this address, by its
  * debug information; NULL if none is. */
 char *image_symbols_inlined(struct image_symbols *s, uint64_t address);

@@ -73,19 +73,34 @@ bool option_row_is_switch(const struct option_row *row)
     return row->kind == OPTION_FLAG && row->values[0] == '\0';
 }
 
+/* Prints all options of a subcommand that has no others: "-json, -rank". */
+static void list_options(const struct command *c, char *out, size_t room)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (const struct command_option *o = c->options; o != NULL && o->name != NULL && used < room;
+         o++)
+        used += (size_t)snprintf(out + used, room - used, "%s-%s", used > 0 ? ", " : "", o->name);
+}
+
 static enum argument_kind unknown_option(const struct arguments *a, const char *name, size_t n)
 {
-    char text[64];
+    char text[64], all[1024];
     (void)snprintf(text, sizeof text, "%.*s", (int)(n < 63 ? n : 63), name);
+    list_options(a->command, all, sizeof all);
     const char *nearest = command_nearest_option(a->command, text);
     if (text_is_near(text, nearest))
         tool_error(
             a->command->name,
             "there is no option -%s; the nearest legal one is -%s (regtrace %s --help lists all)",
             text, nearest, a->command->name);
-    else
+    else if (a->command->run_options || all[0] == '\0')
         tool_error(a->command->name, "there is no option -%s (regtrace %s --help lists all)", text,
                    a->command->name);
+    else
+        tool_error(a->command->name,
+                   "there is no option -%s; there are %s (regtrace %s --help says what they do)",
+                   text, all, a->command->name);
     return ARGUMENT_WRONG;
 }
 

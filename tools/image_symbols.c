@@ -113,6 +113,12 @@ void image_symbols_find(struct image_symbols *s, uint64_t address, char **functi
         *line = NULL;
 }
 
+bool image_symbols_has_debug(struct image_symbols *s)
+{
+    Dwarf_Addr bias;
+    return dwfl_module_getdwarf(s->module, &bias) != NULL;
+}
+
 char *image_symbols_inlined(struct image_symbols *s, uint64_t address)
 {
     Dwarf_Addr bias = 0;
@@ -179,6 +185,12 @@ void image_symbols_find(struct image_symbols *s, uint64_t address, char **functi
     (void)address;
     (void)function;
     (void)line;
+}
+
+bool image_symbols_has_debug(struct image_symbols *s)
+{
+    (void)s;
+    return false;
 }
 
 char *image_symbols_inlined(struct image_symbols *s, uint64_t address)

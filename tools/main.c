@@ -40,20 +40,20 @@ static const char *nearest_command(const char *name)
     return best;
 }
 
-static int unknown_command(const char *word)
+int command_unknown(const char *by, const char *word)
 {
     const char *nearest = nearest_command(word);
     if (word[0] == '-')
-        tool_error("",
+        tool_error(by,
                    "\"%s\" stands before a subcommand: options come after it (regtrace help "
                    "lists all)",
                    word);
     else if (text_is_near(word, nearest))
-        tool_error("",
+        tool_error(by,
                    "there is no subcommand \"%s\"; the nearest is \"%s\" (regtrace help lists all)",
                    word, nearest);
     else
-        tool_error("", "there is no subcommand \"%s\" (regtrace help lists all)", word);
+        tool_error(by, "there is no subcommand \"%s\" (regtrace help lists all)", word);
     return TOOL_USAGE;
 }
 
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
         word = "version";
     const struct command *c = command_find(word);
     if (c == NULL)
-        return unknown_command(word);
+        return command_unknown("", word);
     (void)on_exit(ended, NULL);
     return c->main(argc - 1, argv + 1);
 }

@@ -47,6 +47,9 @@ extern const struct command *const command_table[];
 
 /* Returns the subcommand of that name, or NULL. */
 const struct command *command_find(const char *name);
+/* Reports, in the name of the subcommand `by`, that there is no subcommand `word`, and names the
+ * nearest one. Returns TOOL_USAGE. */
+int command_unknown(const char *by, const char *word);
 
 /* --- arguments: arguments.c ------------------------------------------------------------------- */
 

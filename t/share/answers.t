@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the package answers with the help of the command regtrace: the late rank of a seeded program,
-# its call path and cost by the program's own clock; causes of waits and the critical path; places of
-# samples; efficiencies; that a profile has no events. It starts the command where the run has no
-# file of matches that fits, and says what to do where there is none.
+# What the package answers with the help of the command regtrace: the late rank of a seeded
+# program, its call path and cost by the program's own clock; causes of waits; the critical path;
+# places of samples; efficiencies; that a profile has no events. It starts the command if there is no
+# file of matches that fits, and says what to do where there is no command.
 . "$(dirname "$0")/../lib.sh"
 . "$here/../tools/report/logged.sh"
 needs h5py

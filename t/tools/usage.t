@@ -27,6 +27,9 @@ for c in run report dump check ctl doctor recover split export plan version help
     wrong "$c: an unknown option" "there is no option -nonsense" $c -nonsense
 done
 wrong 'a subcommand like none: nothing is guessed' 'no subcommand "frobnicate" \(regtrace help' frobnicate
+wrong 'help: an unknown subcommand names the nearest' 'regtrace help: there is no subcommand "reprot"; the nearest is "report"' help reprot
+wrong 'help: nor is anything guessed there' 'no subcommand "frobnicate" \(regtrace help' help frobnicate
+wrong 'dump: an option like none: all are named' 'no option -functon; there are -json, .*-code, ' dump -functon x
 wrong 'an option before the subcommand' '"--json" stands before a subcommand' --json report x
 wrong 'run: an option like none: nothing is guessed' 'no option -bogus \(regtrace run' run -bogus x -- "${app[@]}"
 wrong 'run: the nearest option is named' 'no option -contrl; the nearest legal one is -control ' run -contrl x -- "${app[@]}"
@@ -116,7 +119,7 @@ done
 for c in report check dump recover; do
     run 20 "$REGTRACE" $c "$T/absent"
     is "$status" 1 "$c of a folder that is not there fails with 1"
-    like "$err" 'absent' "$c names it"
+    like "$err" 'absent"?: .* \(`regtrace run` prints the folder of a run at its end\)' "$c names it, and where folders are told"
 done
 run 20 "$REGTRACE" ctl "$T/absent" status
 is "$status" 1 'ctl of a folder that is not there fails with 1'

@@ -36,10 +36,8 @@ static int help_main(int argc, char **argv)
             continue;
         }
         c = command_find(a.value);
-        if (c == NULL) {
-            tool_error("help", "there is no subcommand \"%s\" (regtrace help lists all)", a.value);
-            return TOOL_USAGE;
-        }
+        if (c == NULL)
+            return command_unknown("help", a.value);
     }
     if (values != NULL || takes != NULL)
         return print_option(c, values, takes);

@@ -151,6 +151,12 @@ static void print_head(FILE *out, const struct report *r)
         (void)fprintf(out, "  no chains: %s\n", without_chains(r));
 }
 
+/* Returns true if the run is a profile alone, which knows neither windows nor what was received. */
+static bool is_only_profile(const struct report_rank *k)
+{
+    return k->is_profiled && k->window_count == 0;
+}
+
 /* Writes how long the rank was in windows, and which share of that in MPI: not known as long as a
  * window is open. */
 static void window_texts(char window[24], char share[24], const struct report_rank *k)
@@ -163,7 +169,9 @@ static void window_texts(char window[24], char share[24], const struct report_ra
     else
         (void)snprintf(share, 24, "%.1f%%",
                        k->mpi_window_ns > 0 ? 100 * k->mpi_ns / k->mpi_window_ns : 0.0);
-    if (is_open)
+    if (is_only_profile(k))
+        (void)snprintf(window, 24, "-");
+    else if (is_open)
         (void)snprintf(window, 24, "open");
     else
         (void)report_time_text(window, k->window_ns);
@@ -171,18 +179,20 @@ static void window_texts(char window[24], char share[24], const struct report_ra
 
 static void print_rank(FILE *out, const struct report_rank *k)
 {
-    char name[48], window[24], share[24], mpi[24], bytes[24], received[24], lost[32];
+    char name[48], window[24], share[24], mpi[24], bytes[24], received[24] = "-", lost[32];
     report_rank_name(name, k);
     if (k->error != NULL) {
         (void)fprintf(out, "  %-16s not readable: %s\n", name, k->error);
         return;
     }
+    if (!is_only_profile(k))
+        (void)report_bytes_text(received, k->received);
     (void)snprintf(lost, sizeof lost, "%" PRIu64 "%s", k->lost_events, k->lost_unknown ? "+?" : "");
     window_texts(window, share, k);
     (void)fprintf(out, "  %-16s %11" PRIu64 " %8s %8zu %11s %11s %7s %10" PRIu64 " %11s %11s  %s",
                   name, k->events, lost, k->window_count, window, report_time_text(mpi, k->mpi_ns),
-                  share, k->calls, report_bytes_text(bytes, k->bytes),
-                  report_bytes_text(received, k->received), report_file_state(k));
+                  share, k->calls, report_bytes_text(bytes, k->bytes), received,
+                  report_file_state(k));
     if (k->end_reason[0] != '\0')
         (void)fprintf(out, ", %s", k->end_reason);
     (void)fputc('\n', out);
@@ -445,11 +455,43 @@ static void print_problems(FILE *out, const struct report *r)
         (void)fprintf(out, "  ... %zu more lines\n", r->log_count - LOG_SHOWN);
 }
 
+/* Prints one line for each program whose lines were looked up, but that has no debug information.
+ * Libraries seldom have any, and nobody misses their lines. */
+static void print_lacking_lines(FILE *out, const struct report *r)
+{
+    const struct addresses *a = &r->addresses;
+    for (size_t i = 0; i < a->image_count; i++) {
+        bool is_program = false;
+        for (size_t k = 0; k < r->rank_count; k++)
+            is_program |= r->ranks[k].error == NULL && r->ranks[k].program != NULL &&
+                          strcmp(r->ranks[k].program, a->images[i].shown) == 0;
+        if (is_program && a->images[i].lacks_lines)
+            (void)fprintf(out,
+                          "No source lines of %s: it has no debug information (compile with "
+                          "-g).\n",
+                          a->images[i].shown);
+    }
+}
+
+static void print_windows(FILE *out, const struct report *r, bool all)
+{
+    bool only_profile = r->rank_count > 0;
+    for (size_t i = 0; i < r->rank_count; i++)
+        only_profile &= r->ranks[i].error != NULL || is_only_profile(&r->ranks[i]);
+    if (only_profile && is_profiled(r))
+        (void)fputs(
+            "\nA profile without windows: it has the sums of all MPI calls, but no messages "
+            "and waits (-control records windows beside it).\n",
+            out);
+    else
+        report_print_windows(out, r, all);
+}
+
 void report_print_text(FILE *out, struct report *r, const struct report_estimate *estimate,
                        size_t top, bool all)
 {
     print_head(out, r);
-    report_print_windows(out, r, all);
+    print_windows(out, r, all);
     if (estimate != NULL)
         report_print_estimate(out, estimate);
     report_instructions_print(out, r, all);
@@ -460,6 +502,7 @@ void report_print_text(FILE *out, struct report *r, const struct report_estimate
     report_waits_print(out, r, top);
     report_functions_print(out, r, top);
     addresses_print_lacks(out, &r->addresses);
+    print_lacking_lines(out, r);
     report_counters_print(out, r, top);
     report_memory_print(out, r);
     print_ranks(out, r, all);

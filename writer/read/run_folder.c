@@ -202,7 +202,9 @@ static int open_at(struct rt_run *run, const char *path, struct rt_error *e)
     }
     if (stat(path, &st) != 0) {
         int rc = -errno;
-        rt_error_set(e, "cannot open %s: %s", path, strerror(-rc));
+        rt_error_set(e, "cannot open %s: %s%s", path, strerror(-rc),
+                     rc == -ENOENT ? " (`regtrace run` prints the folder of a run at its end)"
+                                   : "");
         return rc;
     }
     const char *slash = strrchr(path, '/');

@@ -49,7 +49,9 @@ int recover_list_make(struct recover_list *list, const char *dir, struct rt_erro
         rc = 0;
     if (rc != 0) {
         rt_error_set(e, "cannot read \"%s\": %s%s", dir, strerror(-rc),
-                     rc == -ENOTDIR ? "; name the folder of the run" : "");
+                     rc == -ENOTDIR  ? "; name the folder of the run"
+                     : rc == -ENOENT ? " (`regtrace run` prints the folder of a run at its end)"
+                                     : "");
         return rc;
     }
     rc = collect_all(list, dir);

@@ -92,6 +92,11 @@ is "$status" 0 "a killed writer's file is recovered" || diag "$out$err"
 compare calls "$T/run" MPI_Comm_size
 is "$out" "1554 1 0 0" "with all calls, those after the writer's death too"
 
+run 60 "$REGTRACE" report "$T/run"
+like "$out" '^A profile without windows: ' "the report says what a profile is"
+unlike "$out" 'No window opened' "and nothing that reads like a failure"
+like "$out" '^ +0 .* - +[0-9.]+ [a-z]+ .* - +recovered' "what a profile does not know is no 0"
+
 # More call sites than there is room for: later ones are summed up by function.
 { echo '#include <mpi.h>'
   echo 'int main(int argc, char **argv) { int n; MPI_Init(&argc, &argv);'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A rank that sleeps before its 40th send, in a function that two others call, is diagnosed: the
 # rank, the call path, and what it cost the other rank, by the program's own clock. The call tree,
-# and its files for other programs, have its path.
+# and its files for other programs, have its path. Without debug information the report says so.
 . "$(dirname "$0")/../../lib.sh"
 . "$here/logged.sh"
 [ "$(uname -m)" = x86_64 ] || skip_all "call paths need x86-64"
@@ -31,6 +31,7 @@ print("cost as logged" if 2000000 < least <= row["cost_ns"] <= most else (row["c
     is "$out" "1 MPI_Send 0 $path"$'\n'"cost as logged" "$mpi: the late rank, its call path, the cost" || diag "$err"
     run 60 "$REGTRACE" report -top 0 "$T/run"
     like "$out" "^ +1 .* from MPI_Recv in main, late.c:$(line 'MPI_Recv(&x, 1, MPI_INT, 0, 2') to MPI_Send in $path\$" "$mpi: and for people"
+    unlike "$out" 'No source lines' "$mpi: and no line is missing"
     run 60 "$REGTRACE" report --tree "$T/run"
     like "$out" "give, late.c:$(line '/. the send')" "$mpi: the call tree has it"
     run 60 "$REGTRACE" report --folded "$T/run"
@@ -52,6 +53,13 @@ for profile, of_report in zip(file["profiles"], ("total_ns", "waited_ns")):
 stacks = [" ".join("{}:{}".format(frames[f]["name"], frames[f].get("line", 0)) for f in sample) for sample in file["profiles"][0]["samples"]]
 print("\n".join(stacks))' "$T/profile" "$T/report"
     like "$out" "^main:$(line ' second(i);') second:$(line '/. from second') give:$(line '/. the send') MPI_Send:0\$" "$mpi: and speedscope's file, with all time" || diag "$err"
+    rm -rf "$T/run"
+    "mpicc.$mpi" -O2 -g0 -w -o "$T/late" "$source"
+    run 60 "$REGTRACE" run -quiet -callpath 16 -o "$T/run" -- "mpirun.$mpi" -np 2 "$T/late" "$T/log"
+    run 60 "$REGTRACE" report "$T/run"
+    is "$(grep 'No source lines' <<<"$out")" "No source lines of late: it has no debug information (compile with -g)." \
+        "$mpi: without debug information the report says so once"
+    like "$out" '  give in late$' "$mpi: and names functions"
     rm -rf "$T/run"
 done
 run 60 "$REGTRACE" report --speedscope --tree "$T"

@@ -80,8 +80,8 @@ void report_critical_path_summary(FILE *out, const struct report_causes *c)
     uint32_t *ranks = p->length_ns > 0 ? sorted_ranks(p, &count) : NULL;
     if (ranks != NULL && count > 0)
         (void)fprintf(out,
-                      "\nCritical path: %s long; rank %" PRIu32
-                      " has %.1f%% of it (--critical-path shows it)\n",
+                      "\nCritical path: %s long, in windows between MPI_Init and MPI_Finalize; "
+                      "rank %" PRIu32 " has %.1f%% of it (--critical-path shows it)\n",
                       report_time_text(length, p->length_ns), ranks[0],
                       share(p, p->ranks[ranks[0]]));
     free(ranks);
@@ -167,9 +167,9 @@ void report_critical_path_print(FILE *out, struct report *r, const struct report
     if (p->length_ns > 0) {
         (void)fprintf(
             out,
-            "Critical path of the main threads in windows: %s (mean: time of all ranks in "
-            "that activity, without\nwaiting; imbalance: how much longer it is on the "
-            "path)\n",
+            "Critical path of the main threads in windows between MPI_Init and MPI_Finalize: "
+            "%s\n(mean: time of all ranks in that activity, without waiting; imbalance: how "
+            "much longer it is on the path)\n",
             report_time_text(length, p->length_ns));
         print_activities(out, r, c, names, top);
         print_ranks(out, p, all);

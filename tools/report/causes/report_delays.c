@@ -96,10 +96,12 @@ void report_delays_print(FILE *out, struct report *r, const struct report_causes
     double all = report_delays_total(d), rest = 0;
     if (rows == NULL)
         return;
-    (void)fprintf(out,
-                  "\nWhat these ranks did while others waited, by activity\n  %6s %11s %6s %11s "
-                  "%11s  %s\n",
-                  "rank", "cost", "share", "direct", "propagated", "activity");
+    (void)fprintf(
+        out,
+        "\nWhat these ranks did while others waited, by activity (cost: of all waiting ranks "
+        "together,\nwhich can exceed the length of the run)\n  %6s %11s %6s %11s "
+        "%11s  %s\n",
+        "rank", "cost", "share", "direct", "propagated", "activity");
     for (size_t i = 0; i < shown; i++)
         print_row(out, r, c, names, rows[i], all);
     for (size_t i = shown; i < d->keys.count; i++)
