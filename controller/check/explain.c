@@ -32,14 +32,16 @@ static void say_duration(FILE *out, uint64_t nanoseconds)
         fprintf(out, "%" PRIu64 " us", nanoseconds / 1000);
 }
 
-/* Writes how often the condition must come true, from a thread's point of view. */
-static void say_times(FILE *out, const struct ctl_alarm *alarm, const char *one, const char *many)
+/* Writes how often the condition must come true, from a thread's point of view. Counts begin when
+ * the alarm is armed: for all but the first one of a chain, when the one before has fired. */
+static void say_times(FILE *out, const struct ctl_alarm *alarm, bool is_first)
 {
     if (alarm->count == 1)
-        fprintf(out, "%s", one);
+        fputs("when ", out);
     else
-        fprintf(out, "when it has happened %" PRIu64 " times%s that %s", alarm->count,
-                alarm->global ? ", all threads counted together," : "", many);
+        fprintf(out, "when it has happened %" PRIu64 " times%s%s that ", alarm->count,
+                is_first ? "" : " since then",
+                alarm->global ? ", all threads counted together," : "");
 }
 
 static void say_instructions(FILE *out, const struct ctl_alarm *alarm)
@@ -143,7 +145,7 @@ static void say_uniform(FILE *out, const struct ctl_alarm *alarm)
         fputs("the first thread to reach the number drives all", out);
 }
 
-static void say_alarm(FILE *out, const struct ctl_alarm *alarm)
+static void say_alarm(FILE *out, const struct ctl_alarm *alarm, bool is_first)
 {
     if (alarm->type == CTL_UNIFORM) {
         say_uniform(out, alarm);
@@ -154,7 +156,7 @@ static void say_alarm(FILE *out, const struct ctl_alarm *alarm)
             fputs("after ", out);
             say_duration(out, alarm->distance);
         } else {
-            say_times(out, alarm, "when ", "");
+            say_times(out, alarm, is_first);
             say_what(out, alarm);
         }
         if (alarm->tid != CTL_ANY_TID)
@@ -179,7 +181,7 @@ static void say_chain(FILE *out, const struct ctl_config *config, const struct c
     for (unsigned i = 0; i < chain->alarm_count; i++) {
         const struct ctl_alarm *alarm = &config->alarms[chain->first_alarm + i];
         fprintf(out, "  %u. ", i + 1);
-        say_alarm(out, alarm);
+        say_alarm(out, alarm, i == 0);
         fputc('\n', out);
         shared = shared || alarm->bcast || alarm->global;
     }

@@ -123,6 +123,9 @@ is "$status" 0 '--explain is fine'
 like "$out" 'solve' 'it speaks of the alarm'
 [ ! -e "$T/ran" ]
 ok $? 'and runs nothing'
+run 30 "$REGTRACE" run --explain -control start:pcontrol:step:count10,stop:pcontrol:stepped:count11
+like "$out" '1\. when it has happened 10 times that it calls MPI_Pcontrol' 'the first alarm counts from the start'
+like "$out" '2\. when it has happened 11 times since then that it calls' 'a later one from the one before'
 run 30 "$REGTRACE" run --explain -pmu none -control start:icount:100
 is "$status" 0 'it explains what this build cannot serve'
 like "$out" 'icount is not available' 'and says that it cannot'
