@@ -29,16 +29,22 @@ have_python=0
 if [ -n "$mpi" ]; then
     mkdir "$T/bin" "$T/tutorial"
     ln -s "$(command -v mpirun.openmpi)" "$T/bin/mpirun"
+    ln -s "$(command -v mpicc.openmpi)" "$T/bin/mpicc"
     ln -s "$REGTRACE" "$T/bin/regtrace"
     # Skips the first block, which installs; skips plots if Python lacks what they need.
     blocks tutorial.md sh | sed -e '1,/^mpicc/d' -e "s#/usr/local/lib/libregtrace.so#$LIBREGTRACE#" \
-        -e "s#/usr/local/share/regtrace/examples#$PYTHON $REGTRACE_SOURCE/share/examples#" >"$T/tutorial.sh"
+        -e "s#/usr/local/share/regtrace/examples#$PYTHON $REGTRACE_SOURCE/share/examples#" \
+        -e "s#share/examples/late_rank.c#$REGTRACE_SOURCE/&#" >"$T/tutorial.sh"
     [ $have_python = 1 ] || sed -i '/examples/d' "$T/tutorial.sh"
     if have_mpi openmpi; then
         cp "$APPS/stencil.openmpi" "$T/tutorial/stencil"
         follow() { (cd "$T/tutorial" && PATH=$T/bin:$PATH run_with_limit 120 bash -eux "$T/tutorial.sh"); }
         ok_run "the tutorial's commands run as printed" follow
         is "$(find "$T/tutorial/whole" -name 'rank-0000?.h5' | wc -l)" 4 "the tutorial recorded 4 ranks"
+        activity=$(sed -n 's/^ *2 .*  \(from MPI_Barrier in main, late_rank.c.*\)$/\1/p' "$doc/tutorial.md")
+        run 60 "$REGTRACE" report -top 0 "$T/tutorial/late"
+        like "$out" "^ +2 .*  ${activity:-no such row}\$" "the tutorial's late rank is reported as printed"
+        is "$("$REGTRACE" report --json "$T/tutorial/some" | grep -c '"ordinal": .*"opened_by": "alarm"')" 4 "a chain with counts opened one window a rank"
         [ $have_python = 0 ] || ok_run "the tutorial made its plots" test -s "$T/tutorial/profile.png" -a -s "$T/tutorial/timeline.pdf"
     else
         skip "the tutorial's commands run as printed" "they are those of Open MPI"
