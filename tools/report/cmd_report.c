@@ -243,7 +243,8 @@ static const struct command_option report_options[] = {
      "time in MPI by call path: the tree of calls from main on (-callpath of the run)", 0},
     {"folded", NULL,
      "time in MPI by call path in microseconds, or with --hot the samples, as folded stacks for "
-     "flamegraph.pl, speedscope and others",
+     "flamegraph.pl (https://github.com/brendangregg/FlameGraph), speedscope and others; regtrace "
+     "page has a flame graph of its own",
      0},
     {"pprof", NULL, "time in MPI by call path as a profile for pprof, to standard output", 0},
     {"speedscope", NULL,
@@ -318,9 +319,9 @@ const struct command command_report = {
         "calls, as far as it took longer than for the "
         "waiting rank since both were at the same time last. Direct costs are waits for this "
         "rank, propagated ones waits for ranks that were late because they had waited for it. All "
-        "costs together are the time of all waits (Scalasca's delay costs). What the rank that "
-        "came late "
-        "did while it was in no window is not recorded, and has a row of its own.\n\n"
+        "costs together are the time of all waits of all ranks (Scalasca's delay costs), which can "
+        "exceed the length of the run. What the rank that came late did while it was in no window "
+        "is not recorded, and has a row of its own.\n\n"
         "--critical-path shows instead which activities decide how long windows take: from the "
         "last end of a window backward, and at a wait on to the rank that came late. Windows of "
         "one ordinal are one phase; those that overlap in time with windows of other ordinals are "

@@ -114,6 +114,7 @@ struct report_rank {
     bool counts_events;   /* REGTRACE_EVENTS was given */
     bool names_work;      /* REGTRACE_FUNCTIONS or REGTRACE_SAMPLE was given */
     bool is_counting_run; /* REGTRACE_COUNT */
+    bool has_functions;   /* REGTRACE_FUNCTIONS was given */
     bool default_start;   /* REGTRACE_DEFAULT_START */
     bool is_profiled;     /* REGTRACE_MODE=profile */
     bool has_profile;     /* calls and their times are those of the profile, of the whole run */

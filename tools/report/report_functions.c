@@ -190,6 +190,21 @@ static void print_row(FILE *out, const struct report *r, const struct function_r
     (void)fputc('\n', out);
 }
 
+/* Says that a run recorded no function although it was to; of that no table is a sign. */
+static void print_none(FILE *out, const struct report *r)
+{
+    bool asked = false, has_windows = false;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        asked |= r->ranks[i].error == NULL && r->ranks[i].has_functions;
+        has_windows |= r->ranks[i].window_count > 0;
+    }
+    if (asked && has_windows)
+        (void)fputs("\nNo function of -functions was entered in a window: none has such a name, or "
+                    "the compiler inlined it where it\nis called (-fno-inline keeps it; -sample "
+                    "cpu:10ms shows inlined lines too)\n",
+                    out);
+}
+
 void report_functions_print(FILE *out, const struct report *r, size_t top)
 {
     size_t n;
@@ -200,6 +215,8 @@ void report_functions_print(FILE *out, const struct report *r, size_t top)
         all_ns += rows[i].sum.self_ns;
     for (size_t i = 0; i < r->rank_count; i++)
         unmatched += r->ranks[i].program_unmatched;
+    if (rows != NULL && n == 0 && unmatched == 0)
+        print_none(out, r);
     if (n > 0) {
         (void)fputs("\nTime in functions of the program, in windows, all threads together (self: "
                     "without the recorded functions that it calls)\n",

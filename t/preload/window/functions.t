@@ -121,7 +121,10 @@ like "$report" ' 2 .* calls +leaf$' 'of another'
 like "$("$REGTRACE" report --json "$T/names")" '"function": "leaf", "image": "'"$T"'/calls", "offset": "0x[0-9a-f]+", "calls": 2, "cut": 0,' 'report --json has them'
 like "$("$REGTRACE" report --json "$T/cut")" '"function": "deep", .*"calls": 3, "cut": 6,' 'edges of windows are counted as such'
 traced none ./calls
-unlike "$("$REGTRACE" report "$T/none")" 'functions of the program' 'no table where none was recorded'
+traced never REGTRACE_FUNCTIONS='^leaf$' ./calls jump
+unlike "$("$REGTRACE" report "$T/none")" 'functions of the program|-functions' 'no table where none was recorded'
+like "$("$REGTRACE" report "$T/never")" '^No function of -functions was entered in a window: ' 'nor where none was entered, and the report says so'
+unlike "$report" 'No function of' 'and not where one was'
 
 # Times add up, and the outermost calls include what they call.
 got=$("$REGTRACE" report --json "$T/names" | sed -n 's/.*"function": "\([a-z]*\)".*"total_ns": \([0-9.e+]*\), "self_ns": \([0-9.e+]*\).*/\1 \2 \3/p' |
