@@ -90,7 +90,7 @@ static const char *without_chains(const struct report *r)
         return "no default start either (-controller-default-start 0); windows are those of "
                "regtrace_start() in the program";
     return api ? "each thread starts in a window; regtrace_stop() and regtrace_start() in the "
-                 "program, or `regtrace ctl`, close and open others"
+                 "program, or regtrace ctl, close and open windows"
                : "the whole run is one window";
 }
 
