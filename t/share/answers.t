@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the package answers with the help of the command regtrace: the late rank of a seeded
 # program, its call path and cost by the program's own clock; causes of waits; the critical path;
-# places of samples; efficiencies; that a profile has no events. It starts the command if there is no
-# file of matches that fits, and says what to do where there is no command.
+# places of samples; efficiencies; that a profile has no events. It starts the command if no file of
+# matches fits, and says what to do where there is no command.
 . "$(dirname "$0")/../lib.sh"
 . "$here/../tools/report/logged.sh"
 needs h5py

@@ -27,7 +27,7 @@ for c in run report dump check ctl doctor recover split export plan version help
     wrong "$c: an unknown option" "there is no option -nonsense" $c -nonsense
 done
 wrong 'a subcommand like none: nothing is guessed' 'no subcommand "frobnicate" \(regtrace help' frobnicate
-wrong 'help: an unknown subcommand names the nearest' 'regtrace help: there is no subcommand "reprot"; the nearest is "report"' help reprot
+wrong 'help: an unknown subcommand names the nearest' 'regtrace help: there is no subcommand "reprt"; the nearest is "report"' help reprt
 wrong 'help: nor is anything guessed there' 'no subcommand "frobnicate" \(regtrace help' help frobnicate
 wrong 'dump: an option like none: all are named' 'no option -functon; there are -json, .*-code, ' dump -functon x
 wrong 'an option before the subcommand' '"--json" stands before a subcommand' --json report x
