@@ -12,7 +12,7 @@ ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complet
          "sends", "receives", "waits", "initializes", "partitioned"}
 # A large-count function has these roles of the small one.
 OF_SMALL = ("sends", "receives", "waits", "initializes")
-VALUES = {"receives": {"in_call", "later"}, "partitioned": {"sends", "receives"}, "waits": {"messages", "first_message", "receiver", "ranks", "all_ranks"}}
+VALUES = {"receives": {"in_call", "later"}, "partitioned": {"sends", "receives"}, "waits": {"messages", "first_message", "found_message", "receiver", "ranks", "all_ranks"}}
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
 

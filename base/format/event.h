@@ -107,6 +107,7 @@ enum event_mpi_waits {
     EVENT_MPI_WAITS_NOT = 0,       /* for nobody that is known */
     EVENT_MPI_WAITS_MESSAGES,      /* the senders of all messages that it completes */
     EVENT_MPI_WAITS_FIRST_MESSAGE, /* the sender of the first of them */
+    EVENT_MPI_WAITS_FOUND_MESSAGE, /* the sender of the message that it finds */
     EVENT_MPI_WAITS_RECEIVER,      /* the receiver of the message that it sends */
     EVENT_MPI_WAITS_RANKS,         /* ranks of its communicator that have not entered yet */
     EVENT_MPI_WAITS_ALL_RANKS      /* the same; no rank leaves before all have entered */

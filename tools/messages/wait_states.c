@@ -8,6 +8,7 @@
 #include "base/toolkit/array.h"
 #include "tools/messages/meetings.h"
 #include "tools/messages/message_functions.h"
+#include "tools/messages/probes.h"
 #include "tools/messages/recorded_numbers.h"
 #include "tools/messages/recorded_until.h"
 #include "tools/mpi_leave.h"
@@ -36,6 +37,7 @@ struct waiting_thread {
     bool came_up;
     struct waiting_call *calls;
     size_t count, room;
+    struct probes probes;
 };
 
 struct wait_states {
@@ -148,6 +150,33 @@ static void depend(struct wait_states *w, const struct message *m, bool first)
         ideal_needs(w->ideal, m->send_stream, m->send_ns, m->receive_stream, m->receive_ns, false);
 }
 
+/* The probe could not end before the message was sent. */
+static void find_message(const struct wait_states *w, struct waiting_call *probe,
+                         const struct message *m)
+{
+    set_until(w, probe, m->sender, m->send_stream, m->send_ns);
+    if (w->ideal != NULL)
+        ideal_needs(w->ideal, m->receive_stream, probe->begin, m->send_stream, m->send_ns, false);
+}
+
+/* Returns whether a call of MPI_Probe or MPI_Mprobe has found the message. If so, that call has
+ * waited for it, and the receive has not. */
+static bool was_found(struct wait_states *w, const struct message *m)
+{
+    struct waiting_call *c = call_at(w, m->receive_stream, m->receive_ns);
+    bool found = c != NULL && event_mpi_waits(c->function) == EVENT_MPI_WAITS_FOUND_MESSAGE;
+    const struct probe *p;
+    if (found)
+        find_message(w, c, m);
+    for (uint32_t i = 0; (p = probes_find(&w->threads[m->receive_stream].probes, m, &i)) != NULL;) {
+        found = true;
+        c = call_at(w, m->receive_stream, p->begin);
+        if (c != NULL)
+            find_message(w, c, m);
+    }
+    return found;
+}
+
 void wait_states_message(struct wait_states *w, const struct message *m)
 {
     struct waiting_call *c = call_at(w, m->received_stream, m->received_ns);
@@ -155,7 +184,9 @@ void wait_states_message(struct wait_states *w, const struct message *m)
     bool better = false;
     if (w->ideal != NULL)
         depend(w, m, waits == EVENT_MPI_WAITS_FIRST_MESSAGE);
-    if (waits == EVENT_MPI_WAITS_MESSAGES)
+    if (was_found(w, m))
+        better = false;
+    else if (waits == EVENT_MPI_WAITS_MESSAGES)
         better = c->until == INT64_MIN || m->send_ns > c->until;
     else if (waits == EVENT_MPI_WAITS_FIRST_MESSAGE)
         better = c->until == INT64_MIN || m->send_ns < c->until;
@@ -245,6 +276,10 @@ static int enters(struct wait_states *w, const struct stream_record *r, struct r
                                    .until = INT64_MIN,
                                    .window = r->event.window,
                                    .function = (uint16_t)function};
+    /* Of a matched probe the message itself tells which call has found it. */
+    if (waits == EVENT_MPI_WAITS_FOUND_MESSAGE &&
+        (message_function(event_mpi_name(function)) & PROBES) == 0)
+        probes_add(&t->probes, w->comms, r);
     return add_call(w, r->stream, &c, e);
 }
 
@@ -272,6 +307,7 @@ static void forget(struct wait_states *w, uint32_t stream)
     t->depth = 0;
     t->told_path = 0;
     t->came_up = false;
+    probes_clear(&t->probes);
     meetings_forget(w->meetings, stream);
     if (t->count > 0 && t->calls[t->count - 1].end == INT64_MAX)
         t->count--;
@@ -366,6 +402,8 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
                 w->whole != NULL && w->meetings != NULL && (w->ideal != NULL || windows == NULL);
     for (uint32_t f = 0; f < event_mpi_functions; f++)
         w->keeps[f] = is_kept(f);
+    for (uint32_t i = 0; w->threads != NULL && i < w->thread_count; i++)
+        probes_clear(&w->threads[i].probes);
     for (uint32_t i = 0; w->whole != NULL && i < processes; i++)
         w->whole[i] = INT64_MIN;
     if (!good) {
