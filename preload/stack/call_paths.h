@@ -17,8 +17,8 @@ static inline uint32_t path_of(uint32_t parent, uintptr_t address)
 }
 
 /* For the hooks of mpi/: path_enter(), and the path of the code whose return address lies at
- * `return_at`, with at most `most` callers. They look for images whose load was not noticed, but not
- * if t->in_toolkit says that a handler of ours may call them. */
+ * `return_at`, with at most `most` callers. They look for images whose load was not noticed, but
+ * not if t->in_toolkit says that a handler of ours may call them. */
 uint32_t call_path_entered(uint32_t parent, uintptr_t address);
 uint32_t call_path_of_stack(uintptr_t return_at, unsigned most);
 

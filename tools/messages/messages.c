@@ -19,7 +19,7 @@ static int no_memory(struct rt_error *e)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* Has ends_post() counted a receive that could have got a message? An UNTOLD one is counted later. */
+/* Has ends_post() counted a receive that may get a message? An UNTOLD one is counted later. */
 static bool is_counted(unsigned does, uint64_t a, uint64_t b, const struct posted *posted)
 {
     bool from_nobody = (does & UNTOLD) == 0 && (int32_t)EV_MPI_ENTER_peer(a, b) == PROC_NULL;
