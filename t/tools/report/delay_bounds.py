@@ -8,9 +8,10 @@ A line of SEEDS is "REPORT RANK NAME KIND ITEM PLACE...": the number of the repo
 the cost's name in COSTS, and the delay's row: its kind, the late call (between) or the name of what
 is recorded, and the late call's places as FUNCTION:LINE.
 
-A recorded moment lies between two times of the log (delays.c, logged.h). Each cost is monotone in each of its
-moments, thus its least and its most are at ends of these brackets. Prints NAME and "as logged", or
-what differs."""
+A recorded moment lies between two times of the log (delays.c, logged.h). Each cost is monotone in
+each of its moments, thus its least and its most are at ends of these brackets. A rank that opens its
+window late is charged for that in a row of its own, so the cost can be less by that row. Prints NAME
+and "as logged", or what differs."""
 import array
 import itertools
 import json
@@ -110,6 +111,11 @@ def main(log_name, seeds, names):
         want = (int(rank), kind, item, places)
         costs = [r["direct_ns"] for r in reports[int(number)]["delays"] if row_label(r) == want]
         least, most = bounds(log, name)
+        least -= sum(
+            r["direct_ns"]
+            for r in reports[int(number)]["delays"]
+            if r["kind"] == "unrecorded" and r["rank"] == int(rank)
+        )
         right = len(costs) == 1 and 0 < least <= costs[0] <= most
         print(name, "as logged" if right else f"{costs}, logged are {least:.0f} to {most:.0f}")
 
