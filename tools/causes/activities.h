@@ -6,11 +6,12 @@
 #include "base/toolkit/key_table.h"
 
 enum activity_kind {
-    ACTIVITY_EDGE,    /* what is not recorded before it. first: enum activity_edge */
-    ACTIVITY_CALL,    /* first: MPI function, second: node of its call path; KEY_NONE: unknown */
-    ACTIVITY_BETWEEN, /* first, second: numbers of the edges or calls before and after it */
-    ACTIVITY_REGION,  /* first: number of its name; see struct history_names */
-    ACTIVITY_FUNCTION, /* first: number of the function, second: of its call site; KEY_NONE: unknown */
+    ACTIVITY_EDGE,     /* what is not recorded before it. first: enum activity_edge */
+    ACTIVITY_CALL,     /* first: MPI function, second: node of its call path; KEY_NONE: unknown */
+    ACTIVITY_BETWEEN,  /* first, second: numbers of the edges or calls before and after it */
+    ACTIVITY_REGION,   /* first: number of its name; see struct history_names */
+    ACTIVITY_FUNCTION, /* first: number of the function, second: of its call site (KEY_NONE:
+                        * unknown) */
 };
 
 /* Where the time that is known begins and ends. These are the numbers of their activities, too. */

@@ -43,9 +43,9 @@ struct wait_state {
 
 struct wait_states;
 
-/* Opens the analysis; streams and comms must outlive it. windows: wait_states_windows() is
- * wanted, of these; it must outlive the analysis, too. NULL: it is not. told: receives each wait once, in an order that is the same each time. Returns 0 or
- * -ENOMEM. */
+/* Opens the analysis; streams, comms and windows must outlive it. windows: wait_states_windows() is
+ * wanted, of these; NULL: it is not. told: receives each wait once, in an order that is the same
+ * each time. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int wait_states_open(struct wait_states **waits, const struct streams *streams,
                                    const struct comms *comms, const struct window_span *windows,
                                    void (*told)(void *context, const struct wait_state *w),
@@ -58,12 +58,12 @@ void wait_states_message(struct wait_states *w, const struct message *m);
 /* Returns where a message that was just found was sent; path 0 if that is not known. */
 struct wait_place wait_states_sender(const struct wait_states *w, const struct message *m);
 /* Reports the last waits when there are no more records and messages. Sets *left to the number of
- * collective calls, in the windows of wait_states_open(), for which the calls of other ranks are not
- * known. May be called once. */
+ * collective calls, in the windows of wait_states_open(), for which the calls of other ranks are
+ * not known. May be called once. */
 void wait_states_end(struct wait_states *w, uint64_t *left);
 /* Returns the windows that processes have ended or begun, by ordinal; valid until
- * wait_states_close(). NULL without memory. Fills in *all, of those that are wanted. Call it once, at
- * the end. */
+ * wait_states_close(). NULL without memory. Fills in *all, of those that are wanted. Call it once,
+ * at the end. */
 const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count,
                                                struct ideal_run *all);
 void wait_states_close(struct wait_states *w);

@@ -34,7 +34,8 @@ void message_pairs_free(struct message_pairs *p);
 /* Prints a table of pairs; then, what has no partner, or that all has one. collectives: calls that
  * could not be compared between ranks. */
 void message_pairs_print(FILE *out, const struct message_pairs *p, uint64_t collectives);
-/* Writes the members "messages" and "message_sites"; null if there are more pairs than most_rows. */
+/* Writes the members "messages" and "message_sites": null if there are more pairs than
+ * most_rows. */
 void message_pairs_json(struct json *j, const struct message_pairs *p, size_t most_rows);
 /* Writes the members "unmatched_sends" and "unmatched_receives". */
 void message_pairs_json_lone(struct json *j, const struct message_pairs *p);

@@ -328,8 +328,8 @@ static void print_rank(FILE *out, const struct rank_waits *x, double all)
                   report_time_text(waited, x->waited_ns));
 }
 
-/* Prints which ranks made others wait. Who came late is not the question: a rank may be late because
- * it has waited itself. */
+/* Prints which ranks made others wait. Who came late is not the question: a rank may be late
+ * because it has waited itself. */
 static void print_ranks(FILE *out, const struct report_waits *w)
 {
     char text[24];
