@@ -5,11 +5,11 @@
  *
  * A rank waits for another one that came late. Both were at the same time last when one of them
  * waited for the other, or both for the same call of a third: there the interval of this wait
- * begins. In it, the late rank spent more time in some activities than the one that waits; waiting
- * for others is one of them, and its time outside windows, of which nothing is recorded. The
- * interval does not begin before the last window of the waiting rank opened. The wait is ascribed to
- * these in proportion to the excess. The part of activities other than waiting is direct cost. The
- * part of waiting is carried over to the waits that the late rank had in the interval, and becomes
+ * begins, but not before the last window of the waiting rank opened. In it, the late rank spent
+ * more time in some activities than the one that waits. Waiting for others is one of them, and so
+ * is its time outside windows, of which nothing is recorded. The wait is ascribed to these in
+ * proportion to the excess. The part of activities other than waiting is direct cost. The part of
+ * waiting is carried over to the waits that the late rank had in the interval, and becomes
  * propagated cost of what caused these. So the costs of all delays together are the time of all
  * waits. */
 #ifndef REGTRACE_TOOLS_CAUSES_DELAYS_H
