@@ -20,6 +20,8 @@ mpi_number number_take_receive(uint32_t comm, int32_t source, int32_t tag);
  * negative. number_calls() counts calls that make requests of such a key, for partitioned.c. */
 #define NUMBER_PARTITIONED_TAG (1u << 31)
 _Atomic uint64_t *number_calls(mpi_number n);
+/* Counts a message that gets no number, or one that is too large. */
+void number_count_unnumbered(void);
 /* Gives back the key's last number. Returns false if it was not the last one. */
 bool number_give_back(mpi_number n);
 /* The key's, or the communicator's, later receives have no numbers. */

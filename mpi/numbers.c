@@ -40,14 +40,14 @@ static bool are_concurrent(void)
     return atomic_load_explicit(&mpi_concurrent, memory_order_relaxed);
 }
 
-static void count_unnumbered(void)
+void number_count_unnumbered(void)
 {
     atomic_fetch_add_explicit(&mpi_messages_unnumbered, 1, memory_order_relaxed);
 }
 
 static mpi_number no_room(void)
 {
-    count_unnumbered();
+    number_count_unnumbered();
     return NUMBER_LOST;
 }
 
@@ -227,7 +227,7 @@ bool number_give_back(mpi_number n)
 void number_lose(mpi_number n)
 {
     atomic_fetch_or(&key_at(n)->count, LOST);
-    count_unnumbered();
+    number_count_unnumbered();
 }
 
 void number_doubt(mpi_number n, bool begins)
@@ -247,7 +247,7 @@ void number_lose_receives(uint32_t comm)
         if (atomic_load(&keys[i].comm) == (comm | RECEIVES) &&
             (atomic_load(&keys[i].peer_tag) & PARTITIONED_KEY) == 0)
             atomic_fetch_or(&keys[i].count, LOST);
-    count_unnumbered();
+    number_count_unnumbered();
 }
 
 void number_key_of(mpi_number n, uint32_t *comm, int32_t *peer, int32_t *tag)
@@ -356,43 +356,6 @@ void mpi_number_freed(mpi_number n)
 {
     if ((n & NUMBER_UNDECIDED) != 0)
         undecided_remove(n, true);
-}
-
-bool mpi_number_cancelling(mpi_number *n, bool a_send)
-{
-    uint32_t comm;
-    int32_t source, tag;
-    if ((*n & NUMBER_UNDECIDED) != 0)
-        undecided_cancelling(*n);
-    if (*n == NO_NUMBER || *n == NUMBER_LOST || (*n & NUMBER_UNDECIDED) != 0)
-        return false;
-    if (!a_send) {
-        number_key_of(*n, &comm, &source, &tag);
-        if (number_give_back(*n)) {
-            *n = undecided_post(comm, source, tag, true);
-            return false;
-        }
-        number_doubt(*n, true);
-    }
-    atomic_fetch_add(&mpi_undecided, 1);
-    return true;
-}
-
-void mpi_number_cancelled(mpi_number n, bool a_send, bool is_over)
-{
-    atomic_fetch_sub(&mpi_undecided, 1);
-    if (a_send && is_over)
-        mpi_number_unsent(n);
-    else if (!a_send && is_over)
-        count_unnumbered(); /* later receives have numbers that are too large */
-    else if (!a_send)
-        number_doubt(n, false);
-}
-
-void mpi_number_cancel_freed(mpi_number n)
-{
-    atomic_fetch_sub(&mpi_undecided, 1);
-    mpi_number_lost(n);
 }
 
 /* --- recording -------------------------------------------------------------------------------- */

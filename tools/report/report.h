@@ -260,6 +260,8 @@ void report_print_mpi(FILE *out, const struct report *r, size_t top);
 void report_print_windows(FILE *out, const struct report *r, bool all);
 /* Prints the totals of a counting run; nothing for other runs. report_instructions.c */
 void report_instructions_print(FILE *out, const struct report *r, bool all);
+/* Prints what recording has cost: report_overhead.c */
+void report_overhead_print(FILE *out, const struct report *r);
 void report_print_json(FILE *out, struct report *r, const struct report_estimate *estimate);
 /* Writes the members of that object. Lists of windows and of pairs of ranks are null if they have
  * more than most_rows. */
