@@ -34,7 +34,8 @@ function callParts(call, above, isEdge) {
 function activityParts(a) {
     if (a.kind === "region") return ["region ", findLink(a.region, a.region)];
     if (a.kind === "function") return a.function ? [findLink(a.function, a.function)] : ["?"];
-    if (a.kind !== "between") return callParts(a.call, 0, a.kind === "edge");
+    if (a.kind === "unrecorded") return [`not recorded until ${a.until}`];
+    if (a.kind !== "between") return callParts(a.call, 0, false);
     const isCall = (call) => call.node !== null || call.call_path.length > 0,
         same = a.from.node !== null && a.from.node === a.to.node,
         before = placesOf(a.from),
@@ -58,6 +59,7 @@ function activityText(a) {
 function functionOf(a) {
     if (a.kind === "region") return `region ${a.region}`;
     if (a.kind === "function") return a.function || "?";
+    if (a.kind === "unrecorded") return "not recorded";
     if (a.kind !== "between") return a.call.function;
     const named = (call) => placesOf(call).map((p) => p.inlined || p.caller),
         before = named(a.from),

@@ -54,7 +54,8 @@ stacks = [" ".join("{}:{}".format(frames[f]["name"], frames[f].get("line", 0)) f
 print("\n".join(stacks))' "$T/profile" "$T/report"
     like "$out" "^main:$(line ' second(i);') second:$(line '/. from second') give:$(line '/. the send') MPI_Send:0\$" "$mpi: and speedscope's file, with all time" || diag "$err"
     rm -rf "$T/run"
-    "mpicc.$mpi" -O2 -g0 -w -o "$T/late" "$source"
+    build_logged "$mpi" "$source" "$T/late" -g0
+    rm -f "$T"/log*
     run 60 "$REGTRACE" run -quiet -callpath 16 -o "$T/run" -- "mpirun.$mpi" -np 2 "$T/late" "$T/log"
     run 60 "$REGTRACE" report "$T/run"
     is "$(grep 'No source lines' <<<"$out")" "No source lines of late: it has no debug information (compile with -g)." \
