@@ -211,13 +211,12 @@ cat >burn.c <<'END'
 static volatile int x;
 __attribute__((noinline)) static void burn(void)
 {
-    for (int i = 0; i < 100000; i++)
-        x++; /* burns */
+    for (int i = 0; i < 100000; i++) x++; /* burns: one line, as samples fall on all of the loop */
     x++;
 }
 __attribute__((noinline)) static void outer(void)
 {
-    for (clock_t until = clock() + CLOCKS_PER_SEC / 5; clock() < until;)
+    for (clock_t until = clock() + CLOCKS_PER_SEC; clock() < until;)
         burn();
     x++;
 }
