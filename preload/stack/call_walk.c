@@ -272,7 +272,7 @@ static void walk_fast(struct walk *w, uintptr_t from, struct places *p)
             add(p, back, seen++);
     }
     p->needs_unwind = s == STEP_OTHERWISE;
-    /* A path of just as many places as are asked for may be whole. */
+    /* The outermost place may be the last one that was asked for: one more step tells. */
     p->is_cut = s == STEP_LOST || (s == STEP_UP && step_up(w, &back) != STEP_END);
 }
 

@@ -449,9 +449,8 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     place_threads(out, rank);
     place_windows(out, rank);
     out->counts_events = option_is_given(rank, "option.events");
-    out->names_work =
-        option_is_given(rank, "option.functions") || option_is_given(rank, "option.sample");
     out->has_functions = option_is_given(rank, "option.functions");
+    out->names_work = out->has_functions || option_is_given(rank, "option.sample");
     out->is_counting_run = option_is(rank, "option.count", '1');
     out->default_start = !option_is(rank, "option.default_start", '0');
     const char *mode = rt_rank_metadata(rank, "option.mode");
