@@ -430,7 +430,7 @@ void mpi_comm_freed(uint64_t comm, uint32_t made)
     uint64_t mask = take_ends();
     if (atomic_load(&e->made) == made) {
         uint32_t id = atomic_load(&e->id);
-        mpi_win_comm_ends(comm, id != COMM_BEING_ASKED ? id : 0);
+        mpi_holder_comm_ends(comm, id != COMM_BEING_ASKED ? id : 0);
         forget_made(atomic_exchange(&origins[e - mpi_comms].identity, 0));
         atomic_store(&e->valid, false);
         atomic_store(&e->ended, true);

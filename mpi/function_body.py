@@ -45,6 +45,12 @@ class Body:
             return f"mpi_handle_element({kind}, {self.word(name)}, 0, {self.fortran})"
         return f"mpi_handle_argument({HANDLE[self.kind(name)]}, {self.word(name)}, {self.fortran})"
 
+    def holder(self):
+        """C expression for the window or the file whose communicator all ranks of make the call; None: none."""
+        if "win" in self.f.roles:
+            return self.handle(self.f.roles["win"])
+        return f"mpi_file_holder({self.handle(self.f.roles['file'])})" if "file" in self.f.roles else None
+
     def message(self, role):
         return f"mpi_message_at({self.word(self.f.roles[role].lstrip('*'))}, {self.fortran})"
 
@@ -93,8 +99,8 @@ class Body:
         if "comm" in roles:
             lines.append(f"uint64_t comm = {self.handle(roles['comm'])};")
             lines.append("uint32_t comm_id = mpi_comm_id(t, comm);")
-        if "win" in roles:
-            lines.append(f"uint32_t comm_id = mpi_win_comm_id(t, {self.handle(roles['win'])});")
+        if self.holder():
+            lines.append(f"uint32_t comm_id = mpi_holder_comm_id(t, {self.holder()});")
         if "peer" in roles:
             lines.append(f"uint32_t peer = mpi_peer({self.number(roles['peer'])});")
         if "tag" in roles:
@@ -107,7 +113,7 @@ class Body:
         self.numbers()
         peer = "peer" if "peer" in roles else "MPI_NOBODY"
         tag = "tag" if "tag" in roles else "MPI_NOBODY"
-        comm_id = "comm_id" if "comm" in roles or "win" in roles else "0"
+        comm_id = "comm_id" if "comm" in roles or self.holder() else "0"
         self.later("bytes" in roles, comm_id)
         self.enter = f"mpi_peer_tag({peer}, {tag}), " + ("facts" if self.lacks else f"mpi_bytes_comm(0, {comm_id})")
         self.leave = "0, 0"
@@ -159,14 +165,14 @@ class Body:
             return [], [], "MPI_PROFILE_NO_COMM", "0", "0"
         if "frees" in roles:
             return [f"const uint64_t freed = mpi_comm_id(t, {self.handle(roles['comm'])});"], [], "MPI_PROFILE_ID", "freed", "0"
-        if self.f.name == "Win_free":
-            return [f"const uint64_t freed = mpi_win_comm_id(t, {self.handle(roles['win'])});"], [], "MPI_PROFILE_ID", "freed", "0"
+        if self.f.name in ("Win_free", "File_close"):
+            return [f"const uint64_t freed = mpi_holder_comm_id(t, {self.holder()});"], [], "MPI_PROFILE_ID", "freed", "0"
         kind, word, lines = "MPI_PROFILE_NO_COMM", "0", []
         if "comm" in roles:
             kind, word = "MPI_PROFILE_COMM", "comm"
             lines.append(f"const uint64_t comm = {self.handle(roles['comm'])};")
-        elif "win" in roles:
-            kind, word = "MPI_PROFILE_WIN", self.handle(roles["win"])
+        elif self.holder():
+            kind, word = "MPI_PROFILE_HOLDER", self.holder()
         if "bytes" not in roles:
             return [], lines, kind, word, "0"
         value = self.bytes()
@@ -230,10 +236,12 @@ class Body:
     def numbers(self):
         """Numbers the messages that the call sends and receives."""
         roles, before, after = self.f.roles, self.number_before, self.number_after
-        if roles.get("waits") in ("ranks", "all_ranks") and ("comm" in roles or "win" in roles):
-            comm = self.handle(roles["comm"]) if "comm" in roles else f"mpi_win_comm({self.handle(roles['win'])})"
+        waits = roles.get("waits")
+        if waits in ("ranks", "all_ranks", "ranks_later") and ("comm" in roles or self.holder()):
+            comm = self.handle(roles["comm"]) if "comm" in roles else f"mpi_holder_comm({self.holder()})"
             before += [f"const uint64_t meeting = {comm};", "if (RT_LIKELY(mpi_numbering != 0))", "    mpi_number_collective(t, meeting);"]
             after += ["if (result != 0)", "    mpi_collective_failed(meeting, result);"]
+        if waits in ("ranks", "all_ranks"):
             return
         if "PERSISTENT" in request_kind(self.f) and "request" in roles:
             return
@@ -373,9 +381,12 @@ def follows(body):
         return before, ["if (result == 0)", f"    mpi_comm_made(made_of, {made}, {how}, {tag});"]
     if "newwin" in f.roles:
         made, of = body.handle("*" + f.roles["newwin"]), body.handle(f.roles["comm"])
-        return [], ["if (result == 0)", f"    mpi_win_made({made}, {of});"]
-    if f.name == "Win_free":
-        return ([f"uint64_t ending = {body.handle('*win')};"], ["if (result == 0)", "    mpi_win_freed(ending);"])
+        return [], ["if (result == 0)", f"    mpi_holder_made({made}, {of});"]
+    if "newfile" in f.roles:
+        made, of = f"mpi_file_holder({body.handle('*' + f.roles['newfile'])})", body.handle(f.roles["comm"])
+        return [], ["if (result == 0)", f"    mpi_holder_made({made}, {of});"]
+    if f.name in ("Win_free", "File_close"):
+        return ([f"uint64_t ending = {body.holder()};"], ["if (result == 0)", "    mpi_holder_freed(ending);"])
     if f.name == "Type_free":
         return ([f"uint64_t ending = {body.handle('*datatype')};", "const bool known = mpi_type_ends(ending);"],
                 ["if (result != 0 && known)", "    mpi_type_made(ending);"])

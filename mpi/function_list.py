@@ -3,16 +3,22 @@
 import re
 import sys
 
-HANDLE = {"comm": "MPI_HANDLE_COMM", "type": "MPI_HANDLE_TYPE", "request": "MPI_HANDLE_REQUEST", "win": "MPI_HANDLE_WIN"}
+HANDLE = {"comm": "MPI_HANDLE_COMM", "type": "MPI_HANDLE_TYPE", "request": "MPI_HANDLE_REQUEST", "win": "MPI_HANDLE_WIN",
+          "file": "MPI_HANDLE_FILE"}
 WIDE = {"count64", "aint", "offset"}
-KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "file", "info",
-         "op", "errhandler", "message", "session"})
+KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "info", "op",
+                               "errhandler", "message", "session"})
 ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
-         "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin",
+         "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin", "file", "newfile",
          "sends", "receives", "waits", "initializes", "partitioned"}
 # A large-count function has these roles of the small one.
-OF_SMALL = ("sends", "receives", "waits", "initializes")
-VALUES = {"receives": {"in_call", "later"}, "partitioned": {"sends", "receives"}, "waits": {"messages", "first_message", "found_message", "receiver", "ranks", "all_ranks"}}
+OF_SMALL = ("sends", "receives", "waits", "file", "initializes")
+VALUES = {
+    "receives": {"in_call", "later"},
+    "partitioned": {"sends", "receives"},
+    "waits": {"messages", "first_message", "found_message", "receiver", "ranks", "all_ranks", "ranks_later",
+              "members"},
+}
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
 
@@ -40,7 +46,7 @@ class Function:
             if len(argument) != 2 or re.sub(r"[*]$|\[\]$", "", argument[1]) not in KINDS:
                 sys.exit(f"{where}: bad argument {argument}")
         self.index = {name: i for i, (name, _) in enumerate(self.arguments)}
-        for role in ("peer", "tag", "comm", "request", "uses", "newcomm", "frees", "message", "takes", "source", "rtag", "win", "newwin"):
+        for role in ("peer", "tag", "comm", "request", "uses", "newcomm", "frees", "message", "takes", "source", "rtag", "win", "newwin", "file", "newfile"):
             if role in self.roles and self.roles[role].lstrip("*") not in self.index:
                 sys.exit(f"{where}: {role} names no argument")
         for role, values in VALUES.items():

@@ -297,7 +297,7 @@ def make_doc(functions, _):
         r = f.roles
         request = r.get("request") or r.get("uses") or r.get("message") or r.get("takes") or ("started ones" if "starts" in r else "")
         amount = r.get("bytes", "") + (f"; in place {r['in_place']}" if "in_place" in r else "")
-        cells = [str(f.number), f.c_name, r.get("peer", ""), r.get("tag", ""), r.get("comm", "") or (f"of {r['win']}" if "win" in r else ""), amount, request,
+        cells = [str(f.number), f.c_name, r.get("peer", ""), r.get("tag", ""), r.get("comm", "") or ("of " + r.get("win", r.get("file", "")) if "win" in r or "file" in r else ""), amount, request,
                  r.get("complete", "")]
         out += "| " + " | ".join(c.replace("*", "\\*") for c in cells) + " |\n"
     return out

@@ -225,7 +225,7 @@ uint64_t mpi_handle_from_fortran(enum mpi_handle_kind kind, int handle)
         return (uint32_t)handle;
     const struct mpi_library *l = mpi_library();
     uint64_t (*const convert[MPI_HANDLE_KINDS])(int) = {l->Comm_f2c, l->Type_f2c, l->Request_f2c,
-                                                        l->Win_f2c};
+                                                        l->Win_f2c, l->File_f2c};
     return convert[kind] != NULL ? convert[kind](handle) : 0;
 }
 

@@ -25,6 +25,7 @@
     X(Type_f2c, uint64_t (*)(int))                                                                 \
     X(Request_f2c, uint64_t (*)(int))                                                              \
     X(Win_f2c, uint64_t (*)(int))                                                                  \
+    X(File_f2c, uint64_t (*)(int))                                                                 \
     X(Query_thread, int (*)(int *))                                                                \
     X(Allgather, int (*)(const void *, int, uint64_t, void *, int, uint64_t, uint64_t))            \
     X(Send, int (*)(const void *, int, uint64_t, int, int, uint64_t))                              \

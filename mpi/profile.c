@@ -55,7 +55,7 @@ static uint32_t comm_number(struct recorder_thread *t, uint32_t what, uint64_t c
     switch ((enum mpi_profile_comm)(what >> MPI_PROFILE_KIND & 3)) {
     case MPI_PROFILE_NO_COMM: break;
     case MPI_PROFILE_COMM: id = mpi_comm_of_call(t, comm, proved); break;
-    case MPI_PROFILE_WIN: id = mpi_win_comm_id(t, comm); break;
+    case MPI_PROFILE_HOLDER: id = mpi_holder_comm_id(t, comm); break;
     case MPI_PROFILE_ID: id = (uint32_t)comm; break;
     }
     return id < COMMS ? id : MANY_COMMS;

@@ -42,9 +42,9 @@ static inline struct mpi_profiled mpi_profile_begin_if(bool opened, const struct
 /* What mpi_profile_add() knows of the communicator. */
 enum mpi_profile_comm {
     MPI_PROFILE_NO_COMM,
-    MPI_PROFILE_COMM, /* its handle */
-    MPI_PROFILE_WIN,  /* the handle of a window of one-sided communication that was made of it */
-    MPI_PROFILE_ID    /* its number, as it has been freed */
+    MPI_PROFILE_COMM,   /* its handle */
+    MPI_PROFILE_HOLDER, /* a window of one-sided communication, or a file, made from it */
+    MPI_PROFILE_ID      /* its number, as it has been freed */
 };
 
 /* Bits of `what`: the function, STREAM_PROFILE_NESTED, enum mpi_profile_comm, and whether the call

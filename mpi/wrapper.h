@@ -302,9 +302,12 @@ enum mpi_handle_kind {
     MPI_HANDLE_TYPE = 1,
     MPI_HANDLE_REQUEST = 2,
     MPI_HANDLE_WIN = 3,
-    MPI_HANDLE_KINDS = 4
+    MPI_HANDLE_FILE = 4,
+    MPI_HANDLE_KINDS = 5
 };
-/* Returns the C handle of a Fortran handle, by the library's own MPI_*_f2c. */
+/* Returns the C handle of a Fortran handle, by the library's own MPI_*_f2c. MPICH's files have
+ * pointers in C, of which we keep the low half, and other integers in Fortran: a file that both
+ * languages use is unknown in the one that did not open it. */
 uint64_t mpi_handle_from_fortran(enum mpi_handle_kind kind, int handle);
 static inline uint64_t mpi_handle_argument(enum mpi_handle_kind kind, mpi_word a, bool fortran)
 {
@@ -390,16 +393,22 @@ uint64_t mpi_sum_types(mpi_word counts, bool wide, mpi_word types, uint64_t comm
  * address. */
 bool mpi_is_in_place(mpi_word buffer, bool fortran, bool descriptor);
 
-/* Notes that a call made a window of one-sided communication from this communicator, or freed
- * it. */
-void mpi_win_made(uint64_t win, uint64_t comm);
-void mpi_win_freed(uint64_t win);
-/* Returns the window's communicator; the null communicator if that has been freed. */
-uint64_t mpi_win_comm(uint64_t win);
-/* Returns the number of the window's communicator; 0 if unknown. */
-uint32_t mpi_win_comm_id(struct recorder_thread *t, uint64_t win);
-/* Notes that the communicator with this number ends. Its windows stay valid. */
-void mpi_win_comm_ends(uint64_t comm, uint32_t id);
+/* A holder of a communicator is a window of one-sided communication, by its handle, or a file, by
+ * what mpi_file_holder() makes of its handle. */
+static inline uint64_t mpi_file_holder(uint64_t file)
+{
+    return file | UINT64_C(1) << 62; /* no window has this handle */
+}
+/* Note that a call made a holder from this communicator, or freed it. */
+void mpi_holder_made(uint64_t holder, uint64_t comm);
+void mpi_holder_freed(uint64_t holder);
+/* Returns the holder's communicator; the null communicator if that has been freed, or is not
+ * known. */
+uint64_t mpi_holder_comm(uint64_t holder);
+/* Returns the number of the holder's communicator; 0 if unknown. */
+uint32_t mpi_holder_comm_id(struct recorder_thread *t, uint64_t holder);
+/* Notes that the communicator with this number ends. Its holders stay valid. */
+void mpi_holder_comm_ends(uint64_t comm, uint32_t id);
 
 /* Notes that MPI_Session_finalize has succeeded. */
 void mpi_session_ended(void);

@@ -59,7 +59,8 @@ void mpi_glue_tell(struct recorder_thread *t)
                                 EVENT_PUT(EV_MPI_READY, size, process.id.size),
                             EVENT_PUT(EV_MPI_READY, thread_level, known.thread_level) |
                                 EVENT_PUT(EV_MPI_READY, abi, (uint32_t)known.abi) |
-                                EVENT_PUT(EV_MPI_READY, numbered, mpi_numbering));
+                                EVENT_PUT(EV_MPI_READY, numbered, mpi_numbering) |
+                                EVENT_PUT(EV_MPI_READY, all_numbered, mpi_numbering));
 }
 
 static void init_done(int rank, int size, int thread_level, int abi)

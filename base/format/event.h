@@ -110,7 +110,9 @@ enum event_mpi_waits {
     EVENT_MPI_WAITS_FOUND_MESSAGE, /* the sender of the message that it finds */
     EVENT_MPI_WAITS_RECEIVER,      /* the receiver of the message that it sends */
     EVENT_MPI_WAITS_RANKS,         /* ranks of its communicator that have not entered yet */
-    EVENT_MPI_WAITS_ALL_RANKS      /* the same; no rank leaves before all have entered */
+    EVENT_MPI_WAITS_ALL_RANKS,     /* the same; no rank leaves before all have entered */
+    EVENT_MPI_WAITS_RANKS_LATER,   /* the same, in the call that completes its request */
+    EVENT_MPI_WAITS_MEMBERS        /* ranks of the communicator that it makes */
 };
 enum event_mpi_waits event_mpi_waits(uint32_t function);
 

@@ -119,6 +119,7 @@ FIELDS = {
         "thread_level": ("b", 0, 8),
         "abi": ("b", 8, 24),
         "numbered": ("b", 32, 1),
+        "all_numbered": ("b", 33, 1),
     },
     "EV_MPI_ENTER": {
         "peer": ("a", 0, 32),
