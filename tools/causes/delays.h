@@ -31,7 +31,7 @@ struct delays {
     struct key_table keys;
     struct delay *rows;
     size_t room;
-    double unknown_ns; /* waits for calls that are not known */
+    double unknown_ns; /* waits in, or for, calls that are not known */
     struct {
         double ns;       /* cost of what is not recorded: waits for late windows, ... */
         double worst_ns; /* the most that one wait costs of it, and for which call */

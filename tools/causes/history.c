@@ -305,8 +305,8 @@ int history_wait(struct history *h, const struct wait_state *w)
 {
     struct past_thread *t = &h->threads[w->site.stream];
     size_t n = history_find(t, w->begin_ns);
-    if (n == SIZE_MAX) /* its call has no end in the recording */
-        return 0;
+    if (n == SIZE_MAX)
+        return -ENOENT;
     void *waits = array_grown(t->waits, t->wait_count, &t->wait_room, sizeof *t->waits);
     if (waits == NULL)
         return -ENOMEM;

@@ -78,7 +78,8 @@ struct history *history_open(const struct streams *streams, const struct comms *
                              const struct history_names *names);
 /* Takes every record, before wait_states_take() does. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int history_take(struct history *h, const struct stream_record *r);
-/* Takes a wait of a call that has been taken. Returns 0 or -ENOMEM. */
+/* Takes a wait of a call that has been taken. Returns 0, -ENOMEM, or -ENOENT if the call has no end
+ * in the recording: then the cause of the wait is not looked for. */
 RT_MUST_CHECK int history_wait(struct history *h, const struct wait_state *w);
 /* Returns the thread of a stream. */
 struct past_thread *history_thread(const struct history *h, uint32_t stream);

@@ -26,10 +26,13 @@ struct step {
     bool is_root;
 };
 
+/* What a call depends on: a step of another thread, or the calls of a meeting. */
 struct need {
     uint32_t before; /* of the same call; NONE */
     uint32_t stream; /* whose step must have begun */
     size_t step;
+    uint32_t meeting;   /* NONE: it is no meeting */
+    uint8_t of_meeting; /* enum meeting_need */
     bool first;
 };
 
@@ -175,28 +178,51 @@ static size_t find_call(const struct thread_clock *c, int64_t ns)
                : SIZE_MAX;
 }
 
-void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t ns, uint32_t other,
-                 int64_t other_ns, bool first)
+static void add_need(struct ideal_times *t, struct step *call, struct need need)
 {
-    struct thread_clock *c = &t->threads[stream];
-    size_t call = find_call(c, ns), step = find_call(&t->threads[other], other_ns);
-    if (call == SIZE_MAX || step == SIZE_MAX)
-        return;
     void *needs = array_grown(t->needs, t->need_count, &t->need_room, sizeof *t->needs);
     if (needs == NULL || t->need_count >= NONE) {
         t->no_memory = true;
         return;
     }
     t->needs = needs;
-    t->needs[t->need_count] = (struct need){c->steps[call].needs, other, step, first};
-    c->steps[call].needs = (uint32_t)t->need_count++;
+    need.before = call->needs;
+    t->needs[t->need_count] = need;
+    call->needs = (uint32_t)t->need_count++;
+}
+
+void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t ns, uint32_t other,
+                 int64_t other_ns, bool first)
+{
+    struct thread_clock *c = &t->threads[stream];
+    size_t call = find_call(c, ns), step = find_call(&t->threads[other], other_ns);
+    if (call != SIZE_MAX && step != SIZE_MAX)
+        add_need(t, &c->steps[call],
+                 (struct need){.stream = other, .step = step, .meeting = NONE, .first = first});
+}
+
+/* Returns the thread's call that has not ended; NULL: it is in none. */
+static struct step *open_call(struct ideal_times *t, uint32_t stream)
+{
+    struct thread_clock *c = &t->threads[stream];
+    struct step *x = c->count > 0 ? &c->steps[c->count - 1] : NULL;
+    return x != NULL && x->kind == STEP_CALL && x->end == INT64_MAX ? x : NULL;
+}
+
+void ideal_awaits(struct ideal_times *t, uint32_t stream, const struct meeting_part *part,
+                  bool first)
+{
+    struct step *x = open_call(t, stream);
+    if (x != NULL && part->need != NEEDS_NOTHING)
+        add_need(t, x,
+                 (struct need){
+                     .meeting = part->meeting, .of_meeting = (uint8_t)part->need, .first = first});
 }
 
 void ideal_meets(struct ideal_times *t, uint32_t stream, const struct meeting_part *part)
 {
-    struct thread_clock *c = &t->threads[stream];
-    struct step *x = c->count > 0 ? &c->steps[c->count - 1] : NULL;
-    if (x == NULL || x->kind != STEP_CALL || x->end != INT64_MAX)
+    struct step *x = open_call(t, stream);
+    if (x == NULL)
         return;
     x->meeting = part->meeting;
     x->need = (uint8_t)part->need;
@@ -344,20 +370,29 @@ static void begin_call(struct ideal_times *t, struct thread_clock *c, struct ste
     m->of_root = x->is_root ? x->logical : m->of_root;
 }
 
+/* Returns when those come, by their logical clocks, that a rank in a meeting needs. */
+static int64_t others_of(const struct ideal_times *t, uint32_t meeting, enum meeting_need need)
+{
+    const struct meeting_times *m = &t->meetings[meeting];
+    return need == NEEDS_ALL ? m->latest : m->of_root;
+}
+
 /* Returns the logical time before which the call cannot end. INT64_MIN: it needs nothing. */
 static int64_t needed(const struct ideal_times *t, const struct step *x)
 {
     int64_t needs = INT64_MIN;
     for (uint32_t i = x->needs; i != NONE; i = t->needs[i].before) {
-        int64_t logical = t->threads[t->needs[i].stream].steps[t->needs[i].step].logical;
-        bool better = t->needs[i].first ? logical < needs : logical > needs;
+        const struct need *n = &t->needs[i];
+        int64_t logical = n->meeting == NONE
+                              ? t->threads[n->stream].steps[n->step].logical
+                              : others_of(t, n->meeting, (enum meeting_need)n->of_meeting);
+        bool better = n->first ? logical < needs : logical > needs;
         if (logical != INT64_MIN && (needs == INT64_MIN || better))
             needs = logical;
     }
     if (x->meeting == NONE || x->need == NEEDS_NOTHING)
         return needs;
-    const struct meeting_times *m = &t->meetings[x->meeting];
-    int64_t others = x->need == NEEDS_ALL ? m->latest : m->of_root;
+    int64_t others = others_of(t, x->meeting, (enum meeting_need)x->need);
     return others > needs ? others : needs;
 }
 

@@ -68,6 +68,9 @@ void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t ns, uint32_t ot
                  int64_t other_ns, bool first);
 /* The stream's present call belongs to a meeting (meetings.h). */
 void ideal_meets(struct ideal_times *t, uint32_t stream, const struct meeting_part *part);
+/* The stream's present call completes a request of a meeting. `first`: as in ideal_needs(). */
+void ideal_awaits(struct ideal_times *t, uint32_t stream, const struct meeting_part *part,
+                  bool first);
 /* The thread's open call has failed: it meets nobody. */
 void ideal_fails(struct ideal_times *t, uint32_t stream);
 /* Takes the end of the run, and replays it: windows that are still open have no end. Returns 0 or

@@ -4,10 +4,12 @@
 #include "tools/messages/meetings.h"
 
 #include "base/toolkit/array.h"
+#include "tools/messages/collective_requests.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { PLACES = 16384 };
 
@@ -18,6 +20,10 @@ struct entry {
     uint32_t path;
     uint16_t function;
     bool is_over, is_root;
+    bool is_later; /* nonblocking: it is over when its request is complete */
+    /* Of a nonblocking call: the one that waited for its request. */
+    uint32_t waiting_stream;
+    int64_t waiting_ns; /* INT64_MAX: none */
 };
 
 struct meeting {
@@ -27,6 +33,7 @@ struct meeting {
     uint32_t serial; /* its number among all meetings */
     struct entry *entries;
     size_t count, room, over;
+    size_t requests;  /* of its calls, in the table of requests */
     bool is_complete; /* all ranks have entered; it is not in the hash table any more */
 };
 
@@ -49,28 +56,26 @@ struct meetings {
     struct gathering **gatherings; /* by communicator; NULL: no call yet */
     uint32_t comm_count;
     uint32_t made; /* meetings */
-    void (*told)(void *context, const struct wait_state *w);
-    void *context;
+    struct collective_requests *requests;
+    struct meeting_hooks hooks;
     uint64_t left;
 };
 
 struct meetings *meetings_open(const struct comms *comms, uint32_t streams,
-                               const struct window_span *windows,
-                               void (*told)(void *context, const struct wait_state *w),
-                               void *context)
+                               const struct window_span *windows, const struct meeting_hooks *hooks)
 {
     struct meetings *m = calloc(1, sizeof *m);
     if (m == NULL)
         return NULL;
     m->comms = comms;
     m->windows = windows;
-    m->told = told;
-    m->context = context;
+    m->hooks = *hooks;
     m->thread_count = streams;
     (void)comms_all(comms, &m->comm_count);
     m->threads = calloc(streams + 1u, sizeof *m->threads);
     m->gatherings = calloc(m->comm_count + 1u, sizeof(struct gathering *));
-    if (m->threads != NULL && m->gatherings != NULL)
+    m->requests = collective_requests_open();
+    if (m->threads != NULL && m->gatherings != NULL && m->requests != NULL)
         return m;
     meetings_close(m);
     return NULL;
@@ -78,6 +83,9 @@ struct meetings *meetings_open(const struct comms *comms, uint32_t streams,
 
 static void free_meeting(struct meetings *m, struct meeting *x)
 {
+    struct collective_request taken;
+    while (x->requests > 0 && collective_requests_take_in(m->requests, x, &taken))
+        x->requests--;
     for (size_t i = 0; i < x->count; i++)
         if (m->threads[x->entries[i].stream].meeting == x)
             m->threads[x->entries[i].stream].meeting = NULL;
@@ -86,18 +94,18 @@ static void free_meeting(struct meetings *m, struct meeting *x)
 }
 
 /* Returns which ranks' data a rank needs. */
-static enum meeting_need need_of(uint32_t function, bool is_root)
+static enum meeting_need need_of(uint32_t function, bool is_later, bool is_root)
 {
     static const char *const of_root[] = {"Bcast", "Scatter", "Scatterv"}, *const for_root[] = {
                                                                                "Reduce", "Gather",
                                                                                "Gatherv"};
-    const char *name = event_mpi_name(function) + strlen("MPI_");
+    const char *name = event_mpi_name(function) + strlen(is_later ? "MPI_I" : "MPI_");
     size_t n = strlen(name);
     n -= n > 2 && strcmp(name + n - 2, "_c") == 0 ? 2 : 0; /* with large counts */
     for (size_t i = 0; i < 3; i++) {
-        if (strlen(of_root[i]) == n && strncmp(of_root[i], name, n) == 0)
+        if (strlen(of_root[i]) == n && strncasecmp(of_root[i], name, n) == 0)
             return is_root ? NEEDS_NOTHING : NEEDS_ROOT;
-        if (strlen(for_root[i]) == n && strncmp(for_root[i], name, n) == 0)
+        if (strlen(for_root[i]) == n && strncasecmp(for_root[i], name, n) == 0)
             return is_root ? NEEDS_ALL : NEEDS_NOTHING;
     }
     return NEEDS_ALL;
@@ -110,12 +118,29 @@ static enum meeting_need need_of(uint32_t function, bool is_root)
 static const struct entry *cause_of(const struct meeting *x, const struct entry *e,
                                     const struct entry *last)
 {
-    if (need_of(e->function, e->is_root) != NEEDS_ROOT)
+    if (need_of(e->function, e->is_later, e->is_root) != NEEDS_ROOT)
         return last;
     for (size_t i = 0; i < x->count; i++)
         if (x->entries[i].is_root && x->entries[i].begin > e->begin)
             return &x->entries[i];
     return last;
+}
+
+/* Reports the wait for the request of a nonblocking call. */
+static void tell_later(const struct meetings *m, const struct meeting *x, const struct entry *e,
+                       const struct entry *last)
+{
+    const struct entry *cause = cause_of(x, e, last);
+    const struct awaited_meeting a = {
+        .stream = e->waiting_stream,
+        .ns = e->waiting_ns,
+        .until = last->begin,
+        .for_rank = last->rank,
+        .cause_stream = cause->stream,
+        .cause_ns = cause->begin,
+        .cause = {.stream = last->stream, .path = last->path, .function = last->function}};
+    if (a.ns < a.until)
+        m->hooks.awaited(m->hooks.awaited_context, &a);
 }
 
 /* Reports the waits for the rank that came last. */
@@ -128,7 +153,9 @@ static void tell(const struct meetings *m, const struct meeting *x)
     for (size_t i = 0; i < x->count; i++) {
         const struct entry *e = &x->entries[i];
         int64_t until = e->end < last->begin ? e->end : last->begin;
-        if (until <= e->begin)
+        if (e->is_later)
+            tell_later(m, x, e, last);
+        if (e->is_later || until <= e->begin)
             continue;
         const struct entry *cause = cause_of(x, e, last);
         const struct wait_state wait = {
@@ -142,7 +169,7 @@ static void tell(const struct meetings *m, const struct meeting *x)
             .for_ns = cause->begin,
             .site = {.stream = e->stream, .path = e->path, .function = e->function},
             .cause = {.stream = last->stream, .path = last->path, .function = last->function}};
-        m->told(m->context, &wait);
+        m->hooks.told(m->hooks.context, &wait);
     }
 }
 
@@ -226,15 +253,15 @@ static size_t place_of(struct meetings *m, struct meeting *x, uint32_t process)
     return place;
 }
 
-int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t comm,
-                   uint64_t number, uint32_t function, bool is_root, struct meeting_part *part)
+int meetings_enter(struct meetings *m, const struct meeting_call *call, struct meeting_part *part)
 {
     *part = (struct meeting_part){.meeting = NO_MEETING};
-    uint32_t process = comms_process_of(m->comms, r->stream);
-    struct gathering *g = gathering_of(m, comm);
-    struct meeting **at = g != NULL && g->size != 0 ? meeting_of(m, g, comm, number) : NULL;
+    uint32_t process = comms_process_of(m->comms, call->stream);
+    struct gathering *g = gathering_of(m, call->comm);
+    struct meeting **at =
+        g != NULL && g->size != 0 ? meeting_of(m, g, call->comm, call->number) : NULL;
     if (g != NULL && g->size == 0) {
-        m->left += counts(m, r->event.window);
+        m->left += counts(m, call->window);
         return 0;
     }
     void *entries =
@@ -245,16 +272,20 @@ int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t c
     struct meeting *x = *at;
     x->entries = entries;
     size_t place = place_of(m, x, process);
-    x->entries[place] = (struct entry){.begin = r->ns,
+    x->entries[place] = (struct entry){.begin = call->begin,
                                        .end = INT64_MAX,
                                        .rank = comms_world_rank(m->comms, process),
-                                       .window = r->event.window,
-                                       .stream = r->stream,
+                                       .window = call->window,
+                                       .stream = call->stream,
                                        .process = process,
-                                       .function = (uint16_t)function,
-                                       .is_root = is_root};
-    m->threads[r->stream] = (struct attendance){x, place};
-    *part = (struct meeting_part){x->serial, need_of(function, is_root), is_root};
+                                       .function = call->function,
+                                       .is_root = call->is_root,
+                                       .is_later = call->is_later,
+                                       .waiting_ns = INT64_MAX};
+    m->threads[call->stream] = (struct attendance){x, place};
+    part->meeting = x->serial;
+    part->need = call->is_later ? NEEDS_NOTHING : need_of(call->function, false, call->is_root);
+    part->is_root = call->is_root;
     if (x->count == g->size) {
         x->is_complete = true;
         *at = x->next;
@@ -262,17 +293,21 @@ int meetings_enter(struct meetings *m, const struct stream_record *r, uint32_t c
     return 0;
 }
 
-static void end_entry(struct meetings *m, struct attendance *t, int64_t ns, uint32_t path)
+static void end_entry(struct meetings *m, struct meeting *x, struct entry *e)
 {
-    struct meeting *x = t->meeting;
-    t->meeting = NULL;
-    if (x == NULL)
-        return;
-    x->entries[t->place].end = ns;
-    x->entries[t->place].path = path;
-    x->entries[t->place].is_over = true;
-    x->over++;
+    x->over += !e->is_over;
+    e->is_over = true;
     tell_if_over(m, x);
+}
+
+/* Returns the entry of a request that has been taken out of the table. */
+static struct entry *entry_of(const struct collective_request *r)
+{
+    struct entry *e = r->meeting->entries;
+    r->meeting->requests--;
+    while (e->process != r->process)
+        e++;
+    return e;
 }
 
 /* Removes the entry at `place`; the last one takes its place. */
@@ -307,14 +342,65 @@ bool meetings_failed(struct meetings *m, uint32_t stream, uint32_t comm, uint64_
     return true;
 }
 
-void meetings_leave(struct meetings *m, uint32_t stream, int64_t ns, uint32_t path)
+/* Takes the end of the call in which the thread is. Returns its entry; NULL: it is in none. */
+static struct entry *leave(struct meetings *m, uint32_t stream, int64_t ns, uint32_t path,
+                           struct meeting **meeting)
 {
-    end_entry(m, &m->threads[stream], ns, path);
+    struct attendance *t = &m->threads[stream];
+    *meeting = t->meeting;
+    if (*meeting == NULL)
+        return NULL;
+    struct entry *e = &(*meeting)->entries[t->place];
+    t->meeting = NULL;
+    e->end = ns;
+    e->path = path;
+    return e;
+}
+
+int meetings_leave(struct meetings *m, uint32_t stream, int64_t ns, uint32_t path, uint64_t request)
+{
+    struct meeting *x;
+    struct entry *e = leave(m, stream, ns, path, &x);
+    if (e == NULL)
+        return 0;
+    if (!e->is_later || request == 0) {
+        end_entry(m, x, e);
+        return 0;
+    }
+    const struct collective_request r = {
+        .handle = request, .process = e->process, .stream = stream, .made_ns = ns, .meeting = x};
+    x->requests++;
+    return collective_requests_add(m->requests, &r);
+}
+
+bool meetings_complete(struct meetings *m, uint32_t stream, uint64_t request, int64_t ns,
+                       bool waits, struct meeting_part *part)
+{
+    struct collective_request r, older;
+    uint32_t process = comms_process_of(m->comms, stream);
+    if (!collective_requests_take(m->requests, process, request, ns, &r))
+        return false;
+    struct entry *e = entry_of(&r);
+    *part = (struct meeting_part){.meeting = r.meeting->serial,
+                                  .need = need_of(e->function, true, e->is_root)};
+    e->waiting_stream = stream;
+    e->waiting_ns = waits ? ns : INT64_MAX;
+    end_entry(m, r.meeting, e);
+    /* The handle is one that the library gives to requests which are complete at once. */
+    while (collective_requests_take(m->requests, process, request, ns, &older))
+        end_entry(m, older.meeting, entry_of(&older));
+    return true;
 }
 
 void meetings_forget(struct meetings *m, uint32_t stream)
 {
-    end_entry(m, &m->threads[stream], INT64_MAX, 0);
+    struct meeting *x;
+    struct collective_request r;
+    struct entry *e = leave(m, stream, INT64_MAX, 0, &x);
+    if (e != NULL)
+        end_entry(m, x, e);
+    while (collective_requests_take_of(m->requests, stream, &r))
+        end_entry(m, r.meeting, entry_of(&r));
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -356,5 +442,6 @@ void meetings_close(struct meetings *m)
             free_meeting(m, m->threads[i].meeting);
     free(m->threads);
     free(m->gatherings);
+    collective_requests_close(m->requests);
     free(m);
 }

@@ -53,9 +53,12 @@ static struct path_place place_of(struct report_waits *w, const struct wait_plac
 static void add_wait(void *context, const struct wait_state *x)
 {
     struct report_waits *w = context;
-    w->no_memory |= history_wait(w->causes.history, x) != 0;
+    int rc = history_wait(w->causes.history, x);
+    w->no_memory |= rc == -ENOMEM;
     if (!window_span_has(w->windows, x->window) || x->site.function >= REPORT_FUNCTIONS)
         return;
+    if (rc == -ENOENT)
+        w->causes.delays.unknown_ns += (double)x->ns;
     struct wait_sum *s = &w->sums[x->kind][x->site.function];
     double ns = (double)x->ns;
     s->waits++;

@@ -17,7 +17,7 @@ import itertools
 import json
 import sys
 
-PHASES, LOGGED, FIELDS = 7, 8, 4
+PHASES, LOGGED, FIELDS = 10, 8, 4
 REST, OPENING = 5, 6
 # The kernel may change the rate of its clock by 500 ppm; times are rounded to ns.
 RATE, ROUNDING_NS = 0.001, 1000
@@ -61,6 +61,9 @@ COSTS = {
     "right": waits(begin(3, 4, 2), begin(2, 4, 2)),
     "receiver": waits(begin(1, 5, 1), begin(0, 5, 0)),
     "broadcast": waits(begin(0, 6, 0), begin(1, 6, 0), begin(2, 6, 0)),
+    "probed": waits(begin(1, 7, 1), begin(0, 7, 0)),
+    "matched": waits(begin(1, 8, 1), begin(0, 8, 0)),
+    "nonblocking": waits(begin(1, 9, 0), begin(0, 9, 1), begin(2, 9, 1), begin(3, 9, 1)),
     "resting": (
         resting,
         (

@@ -12,7 +12,9 @@
  * 3: rank 1 is late twice.
  * 4: rank 1 is late for rank 0, and rank 3 for rank 2.
  * 5: rank 1 is late to receive.
- * 6: the root of a broadcast is late, and a rank that nobody needs even more. */
+ * 6: the root of a broadcast is late, and a rank that nobody needs even more.
+ * 7: rank 1 is late for an MPI_Probe of rank 0, and 8: for an MPI_Mprobe.
+ * 9: rank 1 is late for a nonblocking collective call: the others wait for its request. */
 #include "logged.h"
 #include "regtrace.h"
 
@@ -24,7 +26,7 @@
 
 /* The log: [rank][phase][number]. Numbers below REST are those of a phase's calls; REST is the
  * rank's last rest of the phase. delay_bounds.py reads it. */
-enum { PHASES = 7, REST = 5, OPENING = 6, CLOSING = 7, LOGGED = 8 };
+enum { PHASES = 10, REST = 5, OPENING = 6, CLOSING = 7, LOGGED = 8 };
 
 static int rank, x;
 static bool has_regions;
@@ -194,10 +196,53 @@ static void broadcast(void)
     ends(c);
 }
 
+/* Rank 0 looks for the message of rank 1, and then receives it. */
+static void probed(void)
+{
+    if (rank == 1)
+        root_cause(7, 1, 40, 0, 0); /* late for a probe */
+    if (rank != 0)
+        return;
+    struct logged *c = begins(7, 0);
+    MPI_Probe(1, 71, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    ends(c);
+    take(7, 1, 1);
+}
+
+static void matched(void)
+{
+    MPI_Message m;
+    if (rank == 1)
+        root_cause(8, 1, 40, 0, 0); /* late for a matched probe */
+    if (rank != 0)
+        return;
+    struct logged *c = begins(8, 0);
+    MPI_Mprobe(1, 81, MPI_COMM_WORLD, &m, MPI_STATUS_IGNORE);
+    ends(c);
+    MPI_Mrecv(&x, 1, MPI_INT, &m, MPI_STATUS_IGNORE);
+}
+
+static void nonblocking(void)
+{
+    int y;
+    MPI_Request r;
+    for (int i = 0; rank == 1 && i < 4; i++)
+        if (i != rank)
+            await(i, 9, 1);
+    if (rank == 1)
+        rest_in(9, 60);
+    struct logged *c = begins(9, 0);
+    MPI_Iallreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r);
+    ends(c);
+    c = begins(9, 1);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    ends(c);
+}
+
 /* The last rank has waited in the phase itself: no wait for it is due to its own work. */
 static void close_phase(int phase)
 {
-    static const int last[PHASES] = {0, 0, 0, 0, 2, 0, 0};
+    static const int last[PHASES] = {0, 0, 0, 0, 2, 0, 0, 0, 0, 0};
     for (int i = 0; rank == last[phase] && i < 4; i++)
         if (i != rank)
             await(i, phase, CLOSING);
@@ -209,7 +254,8 @@ static void close_phase(int phase)
 int main(int argc, char **argv)
 {
     static void (*const phases[PHASES])(void) = {
-        chain, collective, wait_for_two, twice, two_at_once, late_receiver, broadcast,
+        chain,         collective, wait_for_two, twice,   two_at_once,
+        late_receiver, broadcast,  probed,       matched, nonblocking,
     };
     if (argc < 2 || (all = logged_map(argv[1], 4 * sizeof *all)) == NULL) {
         perror("the log");

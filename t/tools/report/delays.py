@@ -8,7 +8,8 @@ usage: delays.py RUN REPORT_JSON...       (one report a window, in order)
 The costs: each wait is followed to its causes by recursion, one wait after the other, through all
 windows; what a rank does between its windows is an activity of its own. The path:
 longest paths from the first opening on, forward over all calls in the order of time. Main threads
-alone; each message has a tag of its own; all collective calls are on MPI_COMM_WORLD. Prints what
+alone; each message has a tag of its own; all collective calls are on MPI_COMM_WORLD, and MPI_Wait
+ends the nonblocking call before it. Prints what
 differs, then "N windows compared"."""
 import collections
 import functools
@@ -21,7 +22,7 @@ import h5py
 
 CUT, PATH = 0x04, 0x40
 OPENING, UNRECORDED = "the window's opening", ("unrecorded", "the window's opening")
-COLLECTIVE = ("MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "MPI_Reduce")
+COLLECTIVE = ("MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "MPI_Reduce", "MPI_Iallreduce")
 
 
 def signed(word):
@@ -135,7 +136,7 @@ def find_causes(ranks):
             late = []
             if c.name == "MPI_Irecv":
                 open_receives.append(c)
-            if c.name == "MPI_Recv":
+            if c.name in ("MPI_Recv", "MPI_Probe", "MPI_Mprobe"):
                 late = [sends[c.peer, c.rank, c.tag]]
             if c.name == "MPI_Waitall":
                 late = [sends[r.peer, r.rank, r.tag] for r in open_receives if r.peer >= 0]
@@ -147,6 +148,11 @@ def find_causes(ranks):
     turns = {rank: [c for c in calls if c.name in COLLECTIVE] for rank, calls in ranks.items()}
     for meeting in zip(*turns.values()):
         last = max(meeting, key=lambda x: x.begin)
+        if last.name == "MPI_Iallreduce":
+            for c in meeting:
+                waits = (x for x in ranks[c.rank] if x.name == "MPI_Wait" and x.begin > c.begin)
+                next(waits).cause = last  # no other request is waited for in this way
+            continue
         for c in meeting:
             root = next((x for x in meeting if x.rank == c.peer), None)
             c.cause = (

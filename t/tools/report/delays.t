@@ -36,6 +36,9 @@ cat >"$T/seeds" <<END
 4 3 right between MPI_Send main:$step two_at_once:$(line '/. right ./') root_cause:$send
 5 1 receiver between MPI_Recv main:$step late_receiver:$(line 'late to receive ./') take:$(line '/. take ./')
 6 0 broadcast between MPI_Bcast main:$step broadcast:$(line 'MPI_Bcast(')
+7 1 probed between MPI_Send main:$step probed:$(line '/. late for a probe') root_cause:$send
+8 1 matched between MPI_Send main:$step matched:$(line '/. late for a matched') root_cause:$send
+9 1 nonblocking between MPI_Iallreduce main:$step nonblocking:$(line 'MPI_Iallreduce(')
 END
 names=$(cut -d' ' -f3 "$T/seeds")
 
@@ -68,12 +71,12 @@ broken() {
 seeded() {
     local window
     traced "$1" -callpath 16 -- "mpirun.$1" -np 4 "$T/delays" "$T/log"
-    for window in 0 1 2 3 4 5 6; do
+    for window in 0 1 2 3 4 5 6 7 8 9; do
         "$REGTRACE" report --json --window $window "$T/run" >"$T/report.$window"
     done
     run 60 "$PYTHON" "$REGTRACE_SOURCE/t/tools/report/delays.py" "$T/run" "$T"/report.?
-    is "$out$err" "7 windows compared" "$1: all costs and paths are those of the rank files"
-    run 60 "$PYTHON" -c "$all_costs" "$T"/report.[0-5]
+    is "$out$err" "10 windows compared" "$1: all costs and paths are those of the rank files"
+    run 60 "$PYTHON" -c "$all_costs" "$T"/report.[0-57-9]
     is "$out$err" "" "$1: the costs together are the time of all waits"
     delay_bounds "$T/seeds" "$T"/report.?
     is "$out$err" "$(sed 's/$/ as logged/' <<<"$names")" "$1: the causes that the program seeds cost what its log says"
@@ -111,7 +114,7 @@ for mpi in openmpi mpich; do
     like "$out" '^which can exceed the length of the run\)$' "$mpi: that says what costs are"
     run 60 "$REGTRACE" report --critical-path --all "$T/run"
     like "$out" "^ +[0-9.]+ m?s .* from MPI_Send in twice, delays.c:$first > root_cause, delays.c:$send to MPI_Send in twice, delays.c:$(line '/. second') > root_cause, delays.c:$send\$" "$mpi: its activities have call paths"
-    is "$(grep -cE '^ +[0-6] +[0-9.]+ m?s +[0-9]+ +[0-3] +[0-9.]+%$' <<<"$out")" 7 "$mpi: and each window has one" || diag "$out"
+    is "$(grep -cE '^ +[0-9] +[0-9.]+ m?s +[0-9]+ +[0-3] +[0-9.]+%$' <<<"$out")" 10 "$mpi: and each window has one" || diag "$out"
     rm -rf "$T/run"
     recorded $mpi function rest
     recorded $mpi region resting regions

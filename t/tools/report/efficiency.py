@@ -5,8 +5,9 @@ what `regtrace report --efficiency --json` says.
 usage: efficiency.py PRV_FOLDER REPORT_JSON
 
 Windows of tasks that drift apart overlap: what these take on an ideal network is not compared, but
-all windows together are. The first thread of each task counts. All communication is taken to be on MPI_COMM_WORLD. Prints
-what differs, then "N windows compared"."""
+all windows together are. The first thread of each task counts. All communication is taken to be on
+MPI_COMM_WORLD; MPI_Wait ends the nonblocking collective call before it. Prints what differs, then "N
+windows compared"."""
 import collections
 import json
 import re
@@ -31,6 +32,8 @@ OTHERS = (
     "Cart_create",
 )
 
+
+LATER = tuple("I" + name.lower() for name in FROM_ROOT + TO_ROOT + OTHERS)
 
 OPENS, BEGINS, ENDS, CLOSES = range(4)
 
@@ -97,16 +100,24 @@ def connect(parts, messages):
     for task, part in parts.items():
         turn = 0
         for call in part.calls:
-            if call.name in FROM_ROOT + TO_ROOT + OTHERS:
+            if call.name in FROM_ROOT + TO_ROOT + OTHERS + LATER:
                 meetings[turn].append(call)
                 turn += 1
     for calls in meetings.values():
         for call in calls:
             is_root = call.root == call.task - 1
-            if call.name in FROM_ROOT:
-                call.needs = [] if is_root else [c for c in calls if c.task - 1 == c.root]
-            elif call.name not in TO_ROOT or is_root:
-                call.needs = calls
+            name, needing = call.name, call
+            if name in LATER:
+                name = name[1:].capitalize()
+                waits = [
+                    c for c in parts[call.task].calls if c.name == "Wait" and c.begin > call.begin
+                ]
+                needing = waits[0] if waits else call
+            if name in FROM_ROOT:
+                needs = [] if is_root else [c for c in calls if c.task - 1 == c.root]
+            else:
+                needs = calls if name not in TO_ROOT or is_root else []
+            needing.needs = needing.needs + needs
     for sender, sent, receiver, complete in messages:
         sends = [c for c in parts[sender].calls if c.begin == sent] if sender in parts else []
         receives = (

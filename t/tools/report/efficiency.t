@@ -69,6 +69,13 @@ int main(int argc, char **argv)
         MPI_Reduce(&y, &z[1], 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
         work(2 * (step + 1));
         MPI_Allreduce(&y, &z[2], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Ibcast(&y, 1, MPI_INT, step % size, MPI_COMM_WORLD, &r[0]);
+        work(4 * (rank + 1));
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+        work(step % 2 == rank % 2 ? 25 : 1);
+        MPI_Iallreduce(&y, &z[3], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[0]);
+        work(rank == 0 ? 12 : 2);
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
         MPI_Pcontrol(0);
     }
     return MPI_Finalize();

@@ -64,3 +64,24 @@ int MPI_Barrier(MPI_Comm comm)
 {
     INSIDE(PMPI_Barrier(comm));
 }
+
+int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *s)
+{
+    INSIDE(PMPI_Probe(from, tag, comm, s));
+}
+
+int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *s)
+{
+    INSIDE(PMPI_Mprobe(from, tag, comm, message, s));
+}
+
+int MPI_Iallreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    INSIDE(PMPI_Iallreduce(from, to, n, type, op, comm, request));
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *s)
+{
+    INSIDE(PMPI_Wait(request, s));
+}
