@@ -5,6 +5,7 @@
 #include "base/format/event_fields.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
+#include "tools/messages/covered_time.h"
 #include "tools/streams/heap.h"
 
 #include <errno.h>
@@ -58,11 +59,6 @@ struct thread_clock {
     bool has_ended; /* a window that counts */
 };
 
-/* A thread's time in a window. */
-struct stay {
-    int64_t begin, end;
-};
-
 struct ideal_times {
     struct thread_clock *threads; /* by stream */
     uint32_t thread_count;
@@ -74,9 +70,8 @@ struct ideal_times {
     struct ideal_window *windows;   /* by ordinal */
     size_t window_count, window_room;
     const struct window_span *span;
-    struct stay *stays; /* of main threads, in windows of the span */
-    size_t stay_count, stay_room;
-    uint32_t inside; /* main threads that are in such a window now */
+    struct covered_time stays; /* of main threads, in windows of the span */
+    uint32_t inside;           /* main threads that are in such a window now */
     /* The phase: time in which there are some. */
     uint64_t phase;
     int64_t first_logical, last_logical; /* of it; first > last: none has ended */
@@ -282,11 +277,8 @@ static void compute(struct thread_clock *c, int64_t ns)
 /* Adds the thread's part of its window to the sums of all windows. */
 static int add_stay(struct ideal_times *t, struct thread_clock *c, int64_t ns)
 {
-    void *stays = array_grown(t->stays, t->stay_count, &t->stay_room, sizeof *t->stays);
-    if (stays == NULL)
+    if (covered_time_add(&t->stays, c->opened, ns) != 0)
         return -ENOMEM;
-    t->stays = stays;
-    t->stays[t->stay_count++] = (struct stay){c->opened, ns};
     c->has_ended = true;
     c->all_useful += c->useful;
     t->first_logical = c->opened_logical < t->first_logical ? c->opened_logical : t->first_logical;
@@ -448,32 +440,11 @@ int ideal_end(struct ideal_times *t)
     return rc;
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct stay *x = a, *y = b;
-    return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-/* Returns the time in which some thread is in a window. */
-static int64_t length_of(struct ideal_times *t)
-{
-    int64_t length = 0, until = INT64_MIN;
-    if (t->stay_count > 0)
-        qsort(t->stays, t->stay_count, sizeof *t->stays, by_begin);
-    for (size_t i = 0; i < t->stay_count; i++) {
-        const struct stay *x = &t->stays[i];
-        int64_t from = x->begin > until ? x->begin : until;
-        length += x->end > from ? x->end - from : 0;
-        until = x->end > until ? x->end : until;
-    }
-    return length;
-}
-
 const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count,
                                          struct ideal_run *all)
 {
     end_phase(t);
-    *all = (struct ideal_run){.length = length_of(t), .ideal = t->ideal};
+    *all = (struct ideal_run){.length = covered_time_sum(&t->stays), .ideal = t->ideal};
     for (uint32_t i = 0; i < t->thread_count; i++) {
         const struct thread_clock *c = &t->threads[i];
         all->processes += c->has_ended;
@@ -494,6 +465,6 @@ void ideal_close(struct ideal_times *t)
     free(t->needs);
     free(t->meetings);
     free(t->windows);
-    free(t->stays);
+    covered_time_free(&t->stays);
     free(t);
 }
