@@ -6,6 +6,7 @@
 #include "base/search.h"
 #include "base/toolkit/array.h"
 #include "tools/messages/covered_time.h"
+#include "tools/messages/mpi_spans.h"
 #include "tools/streams/heap.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ struct thread_clock {
     uint64_t phase;         /* in which its last window opened */
     int32_t ordinal;        /* of its window; -1: outside */
     bool is_inside;         /* in a call */
+    bool is_up;             /* MPI, since its window opened, or what counts of it */
     bool calls, has_gaps;
     bool has_ended; /* a window that counts */
 };
@@ -70,6 +72,7 @@ struct ideal_times {
     struct ideal_window *windows;   /* by ordinal */
     size_t window_count, window_room;
     const struct window_span *span;
+    struct mpi_spans *spans;
     struct covered_time stays; /* of main threads, in windows of the span */
     uint32_t inside;           /* main threads that are in such a window now */
     /* The phase: time in which there are some. */
@@ -83,8 +86,9 @@ struct ideal_times *ideal_open(const struct streams *streams, const struct windo
     struct ideal_times *t = calloc(1, sizeof *t);
     uint32_t count;
     const struct thread_stream *all = streams_all(streams, &count);
-    if (t == NULL || (t->threads = calloc(count + 1u, sizeof *t->threads)) == NULL) {
-        free(t);
+    if (t == NULL || (t->threads = calloc(count + 1u, sizeof *t->threads)) == NULL ||
+        (t->spans = mpi_spans_open(streams)) == NULL) {
+        ideal_close(t);
         return NULL;
     }
     t->thread_count = count;
@@ -143,9 +147,25 @@ static void leave(struct thread_clock *c, const struct stream_record *r)
         x->end = r->ns;
 }
 
+/* Takes an MPI_Init or MPI_Finalize that is not among the thread's calls. */
+static int change(struct thread_clock *c, enum mpi_change_kind kind, int64_t ns)
+{
+    if (kind == MPI_GOES_DOWN)
+        return add_edge(c, STEP_CLOSES, ns, -1);
+    int rc = c->depth == 0 ? add_step(c, STEP_INITIALIZES, ns, -1) : 0;
+    if (rc == 0 && c->depth == 0)
+        c->steps[c->count - 1].end = ns;
+    else if (rc == 0 && c->steps[c->count - 1].kind == STEP_CALL)
+        c->steps[c->count - 1].kind = STEP_INITIALIZES;
+    return rc;
+}
+
 int ideal_take(struct ideal_times *t, const struct stream_record *r)
 {
     struct thread_clock *c = &t->threads[r->stream];
+    struct mpi_change x = mpi_spans_take(t->spans, r);
+    if (x.kind != MPI_STAYS && change(&t->threads[x.main], x.kind, r->ns) != 0)
+        return -ENOMEM;
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enter(c, r);
     if (EVENT_IS_MPI_LEAVE(r->event.code))
@@ -250,13 +270,22 @@ static void end_phase(struct ideal_times *t)
 
 static bool counts_in(const struct ideal_times *t, const struct thread_clock *c)
 {
-    return c->is_main && c->ordinal >= 0 && window_span_has(t->span, c->ordinal);
+    return c->is_main && c->is_up && c->ordinal >= 0 && window_span_has(t->span, c->ordinal);
 }
 
+/* Returns whether the thread has a part in its window. */
+static bool has_part(const struct ideal_times *t, const struct thread_clock *c)
+{
+    return c->is_main && c->is_up && c->ordinal >= 0 &&
+           (c->calls || mpi_spans_are_known(t->spans, (uint32_t)(c - t->threads)));
+}
+
+/* Opens a window, or what counts of it: MPI_Init has returned. */
 static void open_window(struct ideal_times *t, struct thread_clock *c, int32_t ordinal, int64_t ns)
 {
     t->inside -= counts_in(t, c); /* its last window has no end */
     c->ordinal = ordinal;
+    c->is_up = mpi_spans_has(t->spans, (uint32_t)(c - t->threads), ns);
     bool counts = counts_in(t, c);
     if (counts && t->inside++ == 0)
         end_phase(t);
@@ -308,14 +337,14 @@ static int close_window(struct ideal_times *t, struct thread_clock *c, int64_t n
 {
     if (c->ordinal < 0)
         return 0;
-    bool counts = counts_in(t, c);
+    bool counts = counts_in(t, c), is_part = has_part(t, c) && c->opened < ns;
     int rc = 0;
     if (!c->is_inside)
         compute(c, ns);
     c->since = ns;
-    if (c->is_main && c->calls)
+    if (is_part)
         rc = add_part(t, c, ns);
-    if (rc == 0 && counts && c->calls)
+    if (rc == 0 && is_part && counts)
         rc = add_stay(t, c, ns);
     t->inside -= counts;
     c->ordinal = -1;
@@ -353,12 +382,12 @@ static int64_t needed(const struct ideal_times *t, const struct step *x)
     return others > needs ? others : needs;
 }
 
-static void end_call(const struct ideal_times *t, struct thread_clock *c, const struct step *x)
+static void end_call(struct ideal_times *t, struct thread_clock *c, const struct step *x)
 {
     int64_t needs = needed(t, x);
     c->is_inside = false;
-    if (x->kind == STEP_INITIALIZES)
-        begin(c, c->ordinal, x->end, x->end);
+    if (x->kind == STEP_INITIALIZES && c->ordinal >= 0)
+        open_window(t, c, c->ordinal, x->end);
     c->logical = needs > c->logical ? needs : c->logical;
     c->since = x->end;
 }
@@ -431,11 +460,11 @@ int ideal_end(struct ideal_times *t)
     free(heap);
     for (uint32_t i = 0; rc == 0 && i < t->thread_count; i++) {
         const struct thread_clock *c = &t->threads[i];
-        bool counts = c->ordinal >= 0 && c->is_main && c->calls;
-        struct ideal_window *w = counts ? window_of(t, c->ordinal) : NULL;
+        struct ideal_window *w = has_part(t, c) ? window_of(t, c->ordinal) : NULL;
         if (w != NULL)
             w->unfinished++;
-        rc = counts && w == NULL ? -ENOMEM : 0;
+        else if (has_part(t, c))
+            rc = -ENOMEM;
     }
     return rc;
 }
@@ -462,6 +491,7 @@ void ideal_close(struct ideal_times *t)
     for (uint32_t i = 0; i < t->thread_count; i++)
         free(t->threads[i].steps);
     free(t->threads);
+    mpi_spans_close(t->spans);
     free(t->needs);
     free(t->meetings);
     free(t->windows);
