@@ -292,7 +292,7 @@ function showCriticalPath(section) {
     else
         section.append(
             note(
-                "No critical path is known: no window of all ranks has ended in which they call MPI.",
+                "No critical path is known: no window of all ranks has ended between MPI_Init and MPI_Finalize.",
             ),
         );
     if (partial)

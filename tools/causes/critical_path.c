@@ -47,8 +47,8 @@ static int find_parts_of(struct walk *w, uint32_t stream, const struct window_sp
         const struct past_call *c = &t->calls[i];
         if (past_begins(c))
             first = i;
-        if (!past_is_edge(c) || past_begins(c) || i == first + 1 ||
-            !window_span_has(windows, c->window))
+        if (!past_is_edge(c) || past_begins(c) || !window_span_has(windows, c->window) ||
+            !history_is_in_mpi(w->history, stream, first, i))
             continue;
         void *parts = array_grown(w->parts, w->count, &w->room, sizeof *w->parts);
         if (parts == NULL)

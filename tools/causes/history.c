@@ -6,6 +6,7 @@
 #include "base/format/event_fields.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
+#include "tools/messages/mpi_spans.h"
 #include "tools/mpi_leave.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ struct present {
 
 struct history {
     const struct comms *comms;
+    struct mpi_spans *spans;
     struct history_names names;
     struct activities activities;
     struct past_thread *threads; /* by stream */
@@ -51,7 +53,9 @@ struct history *history_open(const struct streams *streams, const struct comms *
     h->names = *names;
     h->threads = calloc(h->count + 1u, sizeof *h->threads);
     h->presents = calloc(h->count + 1u, sizeof *h->presents);
-    if (h->threads == NULL || h->presents == NULL || activities_begin(&h->activities) != 0) {
+    h->spans = mpi_spans_open(streams);
+    if (h->threads == NULL || h->presents == NULL || h->spans == NULL ||
+        activities_begin(&h->activities) != 0) {
         history_close(h);
         return NULL;
     }
@@ -189,18 +193,25 @@ static int append(struct history *h, uint32_t stream, struct past_call c)
     return 0;
 }
 
-static int edge(struct history *h, const struct stream_record *r, enum activity_edge which)
+static int edge(struct history *h, uint32_t stream, int64_t ns, enum activity_edge which)
 {
-    struct present *p = &h->presents[r->stream];
+    struct present *p = &h->presents[stream];
     p->is_known = which <= EDGE_DROPPED;
     p->depth = 0;
     p->told_path = 0;
     if (p->is_known)
         p->slice_count = 0;
     else
-        slice(p, r->ns);
-    const struct past_call c = {.begin = r->ns, .end = r->ns, .place = which, .window = p->window};
-    return append(h, r->stream, c);
+        slice(p, ns);
+    const struct past_call c = {.begin = ns, .end = ns, .place = which, .window = p->window};
+    return append(h, stream, c);
+}
+
+/* Takes an MPI_Init or MPI_Finalize that is not among the thread's calls. */
+static int change(struct history *h, uint32_t stream, enum mpi_change_kind kind, int64_t ns)
+{
+    enum activity_edge which = kind == MPI_COMES_UP ? EDGE_INITIALIZED : EDGE_FINALIZES;
+    return h->presents[stream].is_known ? edge(h, stream, ns, which) : 0;
 }
 
 static int enter(struct history *h, const struct stream_record *r)
@@ -209,7 +220,7 @@ static int enter(struct history *h, const struct stream_record *r)
     if (p->depth++ != 0 || !p->is_known)
         return 0;
     if (strcmp(event_mpi_name(EVENT_MPI_FUNCTION(r->event.code)), "MPI_Finalize") == 0) {
-        int rc = edge(h, r, EDGE_FINALIZES);
+        int rc = edge(h, r->stream, r->ns, EDGE_FINALIZES);
         p->depth = 1;
         return rc;
     }
@@ -226,7 +237,7 @@ static int leave(struct history *h, const struct stream_record *r)
     if (p->depth == 0 || --p->depth != 0 || !p->is_known)
         return 0;
     if (event_mpi_initializes(function))
-        return edge(h, r, EDGE_INITIALIZED);
+        return edge(h, r->stream, r->ns, EDGE_INITIALIZED);
     uint32_t process = comms_process_of(h->comms, r->stream);
     uint32_t node = h->names.node(h->names.context, process, path);
     const struct past_call c = {.begin = p->begin,
@@ -242,20 +253,23 @@ static int open_window(struct history *h, const struct stream_record *r)
     struct present *p = &h->presents[r->stream];
     p->open_count = 0;
     p->window = (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal);
-    return edge(h, r, EDGE_OPENS);
+    return edge(h, r->stream, r->ns, EDGE_OPENS);
 }
 
 int history_take(struct history *h, const struct stream_record *r)
 {
     struct present *p = &h->presents[r->stream];
+    struct mpi_change x = mpi_spans_take(h->spans, r);
+    if (x.kind != MPI_STAYS && change(h, x.main, x.kind, r->ns) != 0)
+        return -ENOMEM;
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enter(h, r);
     if (EVENT_IS_MPI_LEAVE(r->event.code))
         return leave(h, r);
     switch (r->event.code) {
     case EV_WINDOW_OPEN: return open_window(h, r);
-    case EV_DROPPED: p->open_count = 0; return edge(h, r, EDGE_DROPPED);
-    case EV_WINDOW_CLOSE: return p->is_known ? edge(h, r, EDGE_CLOSES) : 0;
+    case EV_DROPPED: p->open_count = 0; return edge(h, r->stream, r->ns, EDGE_DROPPED);
+    case EV_WINDOW_CLOSE: return p->is_known ? edge(h, r->stream, r->ns, EDGE_CLOSES) : 0;
     case EV_MPI_CALL_PATH:
         p->told_path = (uint32_t)EVENT_GET(&r->event, EV_MPI_CALL_PATH, path);
         return 0;
@@ -320,6 +334,14 @@ int history_wait(struct history *h, const struct wait_state *w)
     return 0;
 }
 
+bool history_is_in_mpi(const struct history *h, uint32_t stream, size_t first, size_t last)
+{
+    const struct past_call *calls = h->threads[stream].calls;
+    return mpi_spans_has(h->spans, stream, calls[first].end) &&
+           calls[first].end < calls[last].begin &&
+           (last > first + 1 || mpi_spans_are_known(h->spans, stream));
+}
+
 struct past_thread *history_thread(const struct history *h, uint32_t stream)
 {
     return &h->threads[stream];
@@ -345,6 +367,7 @@ void history_close(struct history *h)
         free(h->threads[i].parts);
     }
     activities_free(&h->activities);
+    mpi_spans_close(h->spans);
     free(h->presents);
     free(h->threads);
     free(h);

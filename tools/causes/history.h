@@ -81,6 +81,9 @@ RT_MUST_CHECK int history_take(struct history *h, const struct stream_record *r)
 /* Takes a wait of a call that has been taken. Returns 0, -ENOMEM, or -ENOENT if the call has no end
  * in the recording: then the cause of the wait is not looked for. */
 RT_MUST_CHECK int history_wait(struct history *h, const struct wait_state *w);
+/* Returns whether the time between these two edges of a thread is one in which MPI is up, which
+ * calls show if the recording does not say it. Ask after the last record. */
+bool history_is_in_mpi(const struct history *h, uint32_t stream, size_t first, size_t last);
 /* Returns the thread of a stream. */
 struct past_thread *history_thread(const struct history *h, uint32_t stream);
 uint32_t history_threads(const struct history *h);

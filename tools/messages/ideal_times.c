@@ -5,6 +5,8 @@
 #include "base/format/event_fields.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
+#include "tools/messages/covered_time.h"
+#include "tools/messages/mpi_spans.h"
 #include "tools/streams/heap.h"
 
 #include <errno.h>
@@ -57,13 +59,9 @@ struct thread_clock {
     uint64_t phase;         /* in which its last window opened */
     int32_t ordinal;        /* of its window; -1: outside */
     bool is_inside;         /* in a call */
+    bool is_up;             /* MPI, since its window opened, or what counts of it */
     bool calls, has_gaps;
     bool has_ended; /* a window that counts */
-};
-
-/* A thread's time in a window. */
-struct stay {
-    int64_t begin, end;
 };
 
 struct ideal_times {
@@ -77,9 +75,9 @@ struct ideal_times {
     struct ideal_window *windows;   /* by ordinal */
     size_t window_count, window_room;
     const struct window_span *span;
-    struct stay *stays; /* of main threads, in windows of the span */
-    size_t stay_count, stay_room;
-    uint32_t inside; /* main threads that are in such a window now */
+    struct mpi_spans *spans;
+    struct covered_time stays; /* of main threads, in windows of the span */
+    uint32_t inside;           /* main threads that are in such a window now */
     /* The phase: time in which there are some. */
     uint64_t phase;
     int64_t first_logical, last_logical; /* of it; first > last: none has ended */
@@ -91,8 +89,9 @@ struct ideal_times *ideal_open(const struct streams *streams, const struct windo
     struct ideal_times *t = calloc(1, sizeof *t);
     uint32_t count;
     const struct thread_stream *all = streams_all(streams, &count);
-    if (t == NULL || (t->threads = calloc(count + 1u, sizeof *t->threads)) == NULL) {
-        free(t);
+    if (t == NULL || (t->threads = calloc(count + 1u, sizeof *t->threads)) == NULL ||
+        (t->spans = mpi_spans_open(streams)) == NULL) {
+        ideal_close(t);
         return NULL;
     }
     t->thread_count = count;
@@ -151,9 +150,25 @@ static void leave(struct thread_clock *c, const struct stream_record *r)
         x->end = r->ns;
 }
 
+/* Takes an MPI_Init or MPI_Finalize that is not among the thread's calls. */
+static int change(struct thread_clock *c, enum mpi_change_kind kind, int64_t ns)
+{
+    if (kind == MPI_GOES_DOWN)
+        return add_edge(c, STEP_CLOSES, ns, -1);
+    int rc = c->depth == 0 ? add_step(c, STEP_INITIALIZES, ns, -1) : 0;
+    if (rc == 0 && c->depth == 0)
+        c->steps[c->count - 1].end = ns;
+    else if (rc == 0 && c->steps[c->count - 1].kind == STEP_CALL)
+        c->steps[c->count - 1].kind = STEP_INITIALIZES;
+    return rc;
+}
+
 int ideal_take(struct ideal_times *t, const struct stream_record *r)
 {
     struct thread_clock *c = &t->threads[r->stream];
+    struct mpi_change x = mpi_spans_take(t->spans, r);
+    if (x.kind != MPI_STAYS && change(&t->threads[x.main], x.kind, r->ns) != 0)
+        return -ENOMEM;
     if (EVENT_IS_MPI_ENTER(r->event.code))
         return enter(c, r);
     if (EVENT_IS_MPI_LEAVE(r->event.code))
@@ -281,13 +296,22 @@ static void end_phase(struct ideal_times *t)
 
 static bool counts_in(const struct ideal_times *t, const struct thread_clock *c)
 {
-    return c->is_main && c->ordinal >= 0 && window_span_has(t->span, c->ordinal);
+    return c->is_main && c->is_up && c->ordinal >= 0 && window_span_has(t->span, c->ordinal);
 }
 
+/* Returns whether the thread has a part in its window. */
+static bool has_part(const struct ideal_times *t, const struct thread_clock *c)
+{
+    return c->is_main && c->is_up && c->ordinal >= 0 &&
+           (c->calls || mpi_spans_are_known(t->spans, (uint32_t)(c - t->threads)));
+}
+
+/* Opens a window, or what counts of it: MPI_Init has returned. */
 static void open_window(struct ideal_times *t, struct thread_clock *c, int32_t ordinal, int64_t ns)
 {
     t->inside -= counts_in(t, c); /* its last window has no end */
     c->ordinal = ordinal;
+    c->is_up = mpi_spans_has(t->spans, (uint32_t)(c - t->threads), ns);
     bool counts = counts_in(t, c);
     if (counts && t->inside++ == 0)
         end_phase(t);
@@ -308,11 +332,8 @@ static void compute(struct thread_clock *c, int64_t ns)
 /* Adds the thread's part of its window to the sums of all windows. */
 static int add_stay(struct ideal_times *t, struct thread_clock *c, int64_t ns)
 {
-    void *stays = array_grown(t->stays, t->stay_count, &t->stay_room, sizeof *t->stays);
-    if (stays == NULL)
+    if (covered_time_add(&t->stays, c->opened, ns) != 0)
         return -ENOMEM;
-    t->stays = stays;
-    t->stays[t->stay_count++] = (struct stay){c->opened, ns};
     c->has_ended = true;
     c->all_useful += c->useful;
     t->first_logical = c->opened_logical < t->first_logical ? c->opened_logical : t->first_logical;
@@ -342,14 +363,14 @@ static int close_window(struct ideal_times *t, struct thread_clock *c, int64_t n
 {
     if (c->ordinal < 0)
         return 0;
-    bool counts = counts_in(t, c);
+    bool counts = counts_in(t, c), is_part = has_part(t, c) && c->opened < ns;
     int rc = 0;
     if (!c->is_inside)
         compute(c, ns);
     c->since = ns;
-    if (c->is_main && c->calls)
+    if (is_part)
         rc = add_part(t, c, ns);
-    if (rc == 0 && counts && c->calls)
+    if (rc == 0 && is_part && counts)
         rc = add_stay(t, c, ns);
     t->inside -= counts;
     c->ordinal = -1;
@@ -396,12 +417,12 @@ static int64_t needed(const struct ideal_times *t, const struct step *x)
     return others > needs ? others : needs;
 }
 
-static void end_call(const struct ideal_times *t, struct thread_clock *c, const struct step *x)
+static void end_call(struct ideal_times *t, struct thread_clock *c, const struct step *x)
 {
     int64_t needs = needed(t, x);
     c->is_inside = false;
-    if (x->kind == STEP_INITIALIZES)
-        begin(c, c->ordinal, x->end, x->end);
+    if (x->kind == STEP_INITIALIZES && c->ordinal >= 0)
+        open_window(t, c, c->ordinal, x->end);
     c->logical = needs > c->logical ? needs : c->logical;
     c->since = x->end;
 }
@@ -474,41 +495,20 @@ int ideal_end(struct ideal_times *t)
     free(heap);
     for (uint32_t i = 0; rc == 0 && i < t->thread_count; i++) {
         const struct thread_clock *c = &t->threads[i];
-        bool counts = c->ordinal >= 0 && c->is_main && c->calls;
-        struct ideal_window *w = counts ? window_of(t, c->ordinal) : NULL;
+        struct ideal_window *w = has_part(t, c) ? window_of(t, c->ordinal) : NULL;
         if (w != NULL)
             w->unfinished++;
-        rc = counts && w == NULL ? -ENOMEM : 0;
+        else if (has_part(t, c))
+            rc = -ENOMEM;
     }
     return rc;
-}
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct stay *x = a, *y = b;
-    return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-/* Returns the time in which some thread is in a window. */
-static int64_t length_of(struct ideal_times *t)
-{
-    int64_t length = 0, until = INT64_MIN;
-    if (t->stay_count > 0)
-        qsort(t->stays, t->stay_count, sizeof *t->stays, by_begin);
-    for (size_t i = 0; i < t->stay_count; i++) {
-        const struct stay *x = &t->stays[i];
-        int64_t from = x->begin > until ? x->begin : until;
-        length += x->end > from ? x->end - from : 0;
-        until = x->end > until ? x->end : until;
-    }
-    return length;
 }
 
 const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count,
                                          struct ideal_run *all)
 {
     end_phase(t);
-    *all = (struct ideal_run){.length = length_of(t), .ideal = t->ideal};
+    *all = (struct ideal_run){.length = covered_time_sum(&t->stays), .ideal = t->ideal};
     for (uint32_t i = 0; i < t->thread_count; i++) {
         const struct thread_clock *c = &t->threads[i];
         all->processes += c->has_ended;
@@ -526,9 +526,10 @@ void ideal_close(struct ideal_times *t)
     for (uint32_t i = 0; i < t->thread_count; i++)
         free(t->threads[i].steps);
     free(t->threads);
+    mpi_spans_close(t->spans);
     free(t->needs);
     free(t->meetings);
     free(t->windows);
-    free(t->stays);
+    covered_time_free(&t->stays);
     free(t);
 }

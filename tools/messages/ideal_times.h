@@ -6,8 +6,10 @@
  * them. A message may be found long after its receiver has gone on: its sender may lose the
  * processor before its call ends. So calls and what they depend on are kept until the end.
  *
- * Sums are of the main threads of processes that call MPI, for each window: from its opening, or
- * the end of MPI_Init in it, to its closing, or the begin of MPI_Finalize in it.
+ * Sums are of the main threads of processes in which MPI is up, for each window: from its opening,
+ * or the end of MPI_Init in it, to its closing, or the begin of MPI_Finalize in it. Whether a
+ * thread calls MPI in the window makes no difference, unless the recording does not say when MPI
+ * came up: then the windows with calls count.
  *
  * As long as some main thread is in a window, logical clocks go on, also between the windows of a
  * thread. When none was, they begin anew with the time: nobody knows who waited for whom. */

@@ -104,7 +104,7 @@ static double count_of(const struct report_rank *k, bool (*is_it)(const char *na
         const struct report_counter *c = &k->counters[i];
         if (!is_it(c->name))
             continue;
-        *in_mpi_known &= c->calls > 0;
+        *in_mpi_known &= c->calls > 0 || k->calls == 0;
         return (double)(c->count - (c->in_mpi < c->count ? c->in_mpi : 0));
     }
     return NAN;
@@ -116,7 +116,7 @@ static double counted(const struct report *r, bool (*is_it)(const char *name), b
     double sum = 0;
     for (size_t i = 0; i < r->rank_count; i++) {
         const struct report_rank *k = &r->ranks[i];
-        if (k->error == NULL && k->info.is_main && k->calls > 0 && k->window_count > 0)
+        if (k->error == NULL && k->info.is_main && k->is_in_mpi && k->window_count > 0)
             sum += count_of(k, is_it, in_mpi_known);
     }
     return sum > 0 ? sum : NAN;
@@ -129,7 +129,7 @@ static const char *what_lacks(const struct efficiency_run *run, char text[200])
     if (run->finished > 0)
         return NULL;
     if (lost == 0)
-        return "no window has ended in which the main thread calls MPI";
+        return "no window has ended between MPI_Init and MPI_Finalize; record windows there";
     (void)snprintf(text, 200,
                    "the windows of %" PRIu32 " of %" PRIu32 " processes have no end: they were "
                    "killed, or their writers (regtrace recover finishes such files)",

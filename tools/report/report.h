@@ -119,6 +119,8 @@ struct report_rank {
     bool is_profiled;     /* REGTRACE_MODE=profile */
     bool has_profile;     /* calls and their times are those of the profile, of the whole run */
     bool is_part;         /* a file of `regtrace split`, with one window */
+    bool is_in_mpi;       /* MPI came up in the process, inside a window or outside */
+    bool records_mpi;     /* REGTRACE_MPI: windows have MPI calls */
     /* by item of report.addresses, program_room of them */
     struct report_function *program_functions;
     size_t program_room;
@@ -158,7 +160,7 @@ struct report {
     /* Start of the earliest thread of the run, CLOCK_MONOTONIC of rank 0's node. */
     int64_t origin_ns;
     int64_t origin_realtime_ns; /* since 1970; 0: unknown */
-    /* NULL: not looked for, or fewer than two ranks call MPI */
+    /* NULL: not looked for, or fewer than two ranks have windows and MPI */
     struct report_waits *waits;
 };
 

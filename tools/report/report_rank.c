@@ -355,6 +355,7 @@ static int take_sample(struct rank_pass *p, const struct rt_event *ev)
 
 static int take_event(struct rank_pass *p, const struct rt_event *ev, uint64_t row)
 {
+    p->out->is_in_mpi |= ev->code == EV_MPI_READY;
     if (!window_span_has(&p->report->windows, ev->window))
         return 0;
     p->out->events++;
@@ -454,6 +455,8 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     out->is_counting_run = option_is(rank, "option.count", '1');
     out->default_start = !option_is(rank, "option.default_start", '0');
     const char *mode = rt_rank_metadata(rank, "option.mode");
+    out->records_mpi = !option_is(rank, "option.record_mpi", '0');
+    out->is_in_mpi = info->confirmed;
     out->is_profiled = mode != NULL && strcmp(mode, "profile") == 0;
     struct rank_pass p = {
         .report = r, .out = out, .rank = rank, .has_profile = report_has_profile(r, rank)};
@@ -464,6 +467,7 @@ int report_read_rank(struct report *r, struct report_rank *out, struct rt_rank *
     int rc = pass_over_events(&p, progress, e);
     if (rc == 0 && p.has_profile && (rc = report_profile_take(r, out, rank)) != 0)
         rt_error_set(e, "no memory");
+    out->is_in_mpi |= out->calls > 0;
     for (size_t i = 0; i < out->thread_count; i++) {
         out->window_ns += out->threads[i].window_ns;
         if (out->threads[i].calls > 0)

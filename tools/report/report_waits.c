@@ -184,11 +184,18 @@ static int make_room(struct report_waits *w, const struct report *r, struct rt_e
     return 0;
 }
 
+/* Returns whether the rank has recorded its MPI calls, if only that windows have none. */
+static bool has_waits(const struct report_rank *k)
+{
+    bool has_windows = k->is_in_mpi && k->records_mpi && k->window_count > 0;
+    return k->error == NULL && k->info.is_main && (k->calls > 0 || has_windows);
+}
+
 static bool has_ranks(const struct report *r, unsigned least)
 {
     unsigned n = 0;
     for (size_t i = 0; i < r->rank_count; i++)
-        n += r->ranks[i].error == NULL && r->ranks[i].info.is_main && r->ranks[i].calls > 0;
+        n += has_waits(&r->ranks[i]);
     return n >= least;
 }
 
@@ -251,11 +258,32 @@ void report_collect_waits(struct report *r, const struct rt_run *run, const stru
     streams_close(s);
 }
 
+/* Returns why nothing is known of MPI in a run without waits. */
+static const char *why_no_mpi(const struct report *r)
+{
+    bool is_in_mpi = false, is_recorded = false;
+    for (size_t i = 0; i < r->rank_count; i++) {
+        const struct report_rank *k = &r->ranks[i];
+        if (k->error != NULL || !k->info.is_main || !k->is_in_mpi)
+            continue;
+        is_in_mpi = true;
+        is_recorded |= k->records_mpi;
+    }
+    if (r->failed == r->rank_count)
+        return "no file could be read";
+    if (!is_in_mpi)
+        return "no process has called MPI_Init, and this is about MPI processes; if the program "
+               "uses MPI, `regtrace doctor PROGRAM` says why it is not seen";
+    if (!is_recorded)
+        return "windows have no MPI calls, as -mpi is 0; record the run with -mpi 1";
+    return "there are no windows; record the whole run, or choose windows with -control";
+}
+
 const struct ideal_window *report_ideal_windows(const struct report *r, size_t *count,
                                                 const char **why_not)
 {
     *count = r->waits != NULL ? r->waits->window_count : 0;
-    *why_not = r->waits != NULL ? r->waits->why_not : "no MPI call was recorded in windows";
+    *why_not = r->waits != NULL ? r->waits->why_not : why_no_mpi(r);
     return r->waits != NULL ? r->waits->ideal : NULL;
 }
 
@@ -382,7 +410,9 @@ void report_waits_print(FILE *out, struct report *r, size_t top)
 void report_print_critical_path(FILE *out, struct report *r, size_t top, bool all)
 {
     const struct report_waits *w = r->waits;
-    const char *why_not = w != NULL ? w->why_not : "fewer than two ranks call MPI in windows";
+    const char *why_not = w != NULL         ? w->why_not
+                          : has_ranks(r, 1) ? "fewer than two ranks have windows and MPI"
+                                            : why_no_mpi(r);
     if (why_not != NULL)
         (void)fprintf(out, "%s\nThe critical path is unknown: %s\n", r->dir, why_not);
     else

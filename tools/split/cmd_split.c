@@ -283,8 +283,8 @@ const struct command command_split = {
         "ordinal. A thread that lived on ends with the window (a synthetic end); of waits it has "
         "those in the window; its recorder's own time and its interrupted system calls, which are "
         "known for its whole life only, are 0. The start, or alarm, that opened the window is "
-        "there too; other events outside of windows are in none of the files, and a message has "
-        "their number.\n\n"
+        "there too, and when MPI came up; other events outside of windows are in none of the "
+        "files, and a message has their number.\n\n"
         "Memory accesses (-memory) come along, those of each window in its folder: regtrace skel "
         "takes it as it takes a run's. Values (-values) are kept for whole processes: each file "
         "has all of those of its process.",

@@ -68,7 +68,8 @@ static void note_event(struct rt_extents *x, int32_t ordinal, uint64_t row)
 /* Returns true for an event that is recorded once and holds in later windows too. */
 static bool is_meaning(const struct rt_event *ev)
 {
-    return ev->code == EV_MARK_TYPE || ev->code == EV_MARK_LABEL || ev->code == EV_AFFINITY;
+    return ev->code == EV_MARK_TYPE || ev->code == EV_MARK_LABEL || ev->code == EV_AFFINITY ||
+           ev->code == EV_MPI_READY || ev->code == EV_MPI_DONE;
 }
 
 static int note_meaning(struct rt_extents *x, const struct rt_event *ev, uint64_t row)

@@ -20,7 +20,7 @@ PATH = {
     "rank": ["rank", "path_ns", "share"],
     "window": ["window", "start_ns", "stop_ns", "length_ns", "crossings", "broken", "rank", "rank_ns", "dropped"],
 }  # fmt: skip
-_NO_PROCESS = "fewer than two ranks call MPI in windows"
+_NO_PROCESS = "fewer than two ranks have windows and MPI"
 
 
 def _windows(window):

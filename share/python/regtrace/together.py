@@ -96,8 +96,8 @@ class Together:
         all windows together (window NA), then one for each window.
 
         parallel_efficiency = load_balance * communication_efficiency; communication_efficiency =
-        serialisation * transfer. NaN if unknown. useful_ns: time outside MPI, of all processes
-        together.
+        serialisation * transfer. NaN if unknown, with a warning that says why. useful_ns: time
+        outside MPI, of all processes together, also of those that call no MPI in a window.
         """
         frame = comparison.efficiency_rows([self], 2)
         return frame[[c for c in frame if c != "run" and not c.endswith("_scaling")]]

@@ -5,9 +5,10 @@ what `regtrace report --efficiency --json` says.
 usage: efficiency.py PRV_FOLDER REPORT_JSON
 
 Windows of tasks that drift apart overlap: what these take on an ideal network is not compared, but
-all windows together are. The first thread of each task counts. All communication is taken to be on
-MPI_COMM_WORLD; MPI_Wait ends the nonblocking collective call before it. Prints what differs, then "N
-windows compared"."""
+all windows together are. The first thread of each task counts, in windows that it opens after its
+MPI_Init and before its MPI_Finalize; a task that shows neither has both outside its windows. All
+communication is taken to be on MPI_COMM_WORLD; MPI_Wait ends the nonblocking collective call before
+it. Prints what differs, then "N windows compared"."""
 import collections
 import json
 import re
@@ -57,6 +58,7 @@ def read(folder):
     with open(f"{folder}/thread.pcf", encoding="utf-8") as f:
         functions = dict(re.findall(r"^(\d+) +MPI_(\w+)$", f.read(), re.M))
     windows, messages, open_call, part, peer = collections.defaultdict(dict), [], {}, {}, {}
+    initialized, finalizes = {}, {}
     with open(f"{folder}/thread.prv", encoding="utf-8") as f:
         for line in f:
             words = line.strip().split(":")
@@ -80,7 +82,7 @@ def read(folder):
             if 25 in values and task in part:
                 name = functions.get(str(values[25]))
                 if name == "Finalize" and task not in open_call:  # no part of the run, as Init
-                    part.pop(task).end = time
+                    part.pop(task).end = finalizes[task] = time
                 elif name is not None and task not in open_call:
                     open_call[task] = Call(
                         task, name, time, peer.get(task) if 302 in values else None
@@ -91,7 +93,16 @@ def read(folder):
                 call.end = time
                 if call.name in ("Init", "Init_thread"):
                     part[task].begin, part[task].calls = time, []
-    return windows, messages
+                    initialized[task] = time
+    return {
+        ordinal: {t: p for t, p in parts.items() if in_mpi(p, initialized.get(t), finalizes.get(t))}
+        for ordinal, parts in windows.items()
+    }, messages
+
+
+def in_mpi(part, initialized, finalizes):
+    is_after = initialized is None or part.begin >= initialized
+    return is_after and (finalizes is None or part.begin < finalizes)
 
 
 def connect(parts, messages):
@@ -229,9 +240,9 @@ def main(folder, report):
         run = json.load(f)["runs"][0]
     windows, messages = read(folder)
     said = {w["ordinal"]: w for w in run["windows"]}
-    if set(said) != {w for w, parts in windows.items() if any(p.calls for p in parts.values())}:
-        print("windows differ:", sorted(said), sorted(windows))
-    counted = {o: {t: p for t, p in windows[o].items() if p.calls} for o in said}
+    counted = {ordinal: parts for ordinal, parts in windows.items() if parts}
+    if set(said) != set(counted):
+        print("windows differ:", sorted(said), sorted(counted))
     overlap = overlapping(counted)
     for ordinal, w in said.items():
         parts = counted[ordinal]

@@ -17,6 +17,7 @@ OPEN = ord("R") | ord("W") << 8 | ord("[") << 16
 CLOSE = ord("R") | ord("W") << 8 | ord("]") << 16
 DROPPED = ord("R") | ord("D") << 8 | ord("d") << 16
 AFFINITY = ord("R") | ord("P") << 8 | ord("a") << 16
+MPI = (ord("R") | ord("M") << 8 | ord("i") << 16, ord("R") | ord("M") << 8 | ord("f") << 16)  # up, down
 KEPT = ("rank", "size", "confirmed", "host", "boot_id", "pid", "parent_pid", "uid", "pid_start_time", "clock_source",
         "nominal_ns_per_tick", "clock_offset_ns", "clock_error_ns", "clock_drift", "program", "end_reason")
 
@@ -54,14 +55,17 @@ def check_events(what, old, new, ordinal):
     extra = rows["window"] != ordinal
     ok(len(want) > 0 and (rows[~extra] == want).all(), f"{what}: the events are the window's, in their order",
        f"{len(want)} {len(rows)}")
-    told = rows["code"] == AFFINITY
+    until = int(np.flatnonzero(old["events"]["window"] == ordinal)[-1])
+    mpi = [e[np.isin(e["code"], MPI)]["clock"].tolist() for e in (old["events"][: until + 1], rows)]
+    ok(mpi[0] == mpi[1], f"{what}: when MPI came up and went down", str(mpi))
+    told = np.isin(rows["code"], (AFFINITY, *MPI))
     ok((rows[extra & ~told]["code"] == FIRED).all() and (extra & ~told).sum() <= len(new["windows"]),
        f"{what}: beside them only what opened it", str(rows[extra][:4]))
     ok(runs_on(old, ordinal) == runs_on(new, ordinal), f"{what}: where its threads may run as it opens",
        f"{runs_on(old, ordinal)} {runs_on(new, ordinal)}")
     before = old["events"][: int(np.flatnonzero(old["events"]["window"] == ordinal)[0])]
     known = set(before[before["code"] == AFFINITY]["clock"].tolist())
-    carried = [int(r["thread"]) for r in rows[told] if int(r["clock"]) in known]
+    carried = [int(r["thread"]) for r in rows[rows["code"] == AFFINITY] if int(r["clock"]) in known]
     ok(len(carried) == len(set(carried)) and set(carried) <= set(want["thread"].tolist()),
        f"{what}: of before that is the last, and nobody else's", str(carried))
     ok(len(new["tail"]) == 0, f"{what}: nothing in the tail")

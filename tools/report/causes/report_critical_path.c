@@ -180,8 +180,8 @@ void report_critical_path_print(FILE *out, struct report *r, const struct report
                         "and what a rank does\nbetween its windows is an activity.\n",
                         out);
     } else {
-        (void)fputs("No critical path is known: no window of all ranks has ended in which they "
-                    "call MPI.\n",
+        (void)fputs("No critical path is known: no window of all ranks has ended between MPI_Init "
+                    "and MPI_Finalize.\n",
                     out);
     }
     if (partial > 0)
