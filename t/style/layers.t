@@ -53,7 +53,9 @@ preload/window:preload/count preload/window:preload/images preload/window:preloa
 preload/window:preload/patch preload/window:preload/stack preload/window:preload/values preload/window:preload/waits
 preload/waits:preload/count preload/waits:preload/libc preload/waits:preload/memory
 preload/waits:preload/stack
-tools:tools/streams tools/messages:tools/streams tools/causes:tools/messages tools/causes:tools/streams
+tools:tools/streams tools/messages:tools/streams tools/causes:tools/messages tools/causes:tools/streams tools/causes:tools/waits
+tools/waits:tools/messages tools/waits:tools/streams tools/channels:tools/waits
+tools/report:tools/waits tools/report/calls:tools/waits tools/diff:tools/waits
 tools/channels:tools/messages tools/channels:tools/streams tools/channels/mpi:tools/streams
 tools/paraver:tools/channels tools/paraver:tools/messages tools/paraver:tools/streams
 tools/export:tools/channels tools/export:tools/messages tools/export:tools/streams

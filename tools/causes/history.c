@@ -6,7 +6,7 @@
 #include "base/format/event_fields.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
-#include "tools/messages/mpi_spans.h"
+#include "tools/waits/mpi_spans.h"
 #include "tools/mpi_leave.h"
 
 #include <errno.h>

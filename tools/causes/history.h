@@ -12,7 +12,7 @@
 #define REGTRACE_TOOLS_CAUSES_HISTORY_H
 
 #include "tools/causes/activities.h"
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 
 /* `before` with this bit: several activities, from parts[before & ~PAST_PARTS] on. */
 #define PAST_PARTS (UINT32_C(1) << 31)

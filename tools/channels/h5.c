@@ -2,7 +2,7 @@
  * Writes a replay to the HDF5 file of channels. */
 #include "tools/channels/h5.h"
 
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 
 #include "base/toolkit/array.h"
 

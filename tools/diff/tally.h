@@ -4,7 +4,7 @@
 #define REGTRACE_TOOLS_DIFF_TALLY_H
 
 #include "base/toolkit/key_table.h"
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 #include "tools/report/report.h"
 
 enum diff_table {

@@ -7,7 +7,7 @@
 #define REGTRACE_TOOLS_REPORT_EFFICIENCY_H
 
 #include "tools/json.h"
-#include "tools/messages/ideal_times.h"
+#include "tools/waits/ideal_times.h"
 
 /* Of one window, or of all windows of a run together. Shares are products: parallel = balance *
  * communication, communication = serialisation * transfer. NAN: not known. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Who waits for whom, and who sends how much to whom: reads the events of all ranks in the order of
  * time. */
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 #include "tools/report/calls/late_calls.h"
 #include "tools/report/message_pairs.h"
 #include "tools/report/report.h"

@@ -5,7 +5,7 @@
 
 #include "base/toolkit/key_table.h"
 #include "tools/json.h"
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 #include "tools/report/calls/longest_wait.h"
 
 struct late_call {

@@ -4,7 +4,7 @@
 #define REGTRACE_TOOLS_REPORT_CALLS_LONGEST_WAIT_H
 
 #include "tools/json.h"
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 
 /* Zero-initialize before use. ns 0: nobody waited. */
 struct longest_wait {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps requests in a hash table with chains, the newest first. */
-#include "tools/messages/collective_requests.h"
+#include "tools/waits/collective_requests.h"
 
 #include <errno.h>
 #include <stdlib.h>

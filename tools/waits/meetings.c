@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Brings collective calls of all ranks together. Memory holds meetings that not all ranks have
  * entered and left in windows. */
-#include "tools/messages/meetings.h"
+#include "tools/waits/meetings.h"
 
 #include "base/toolkit/array.h"
-#include "tools/messages/collective_requests.h"
+#include "tools/waits/collective_requests.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The requests of nonblocking collective calls that are not complete yet, by process and handle. */
-#ifndef REGTRACE_TOOLS_MESSAGES_COLLECTIVE_REQUESTS_H
-#define REGTRACE_TOOLS_MESSAGES_COLLECTIVE_REQUESTS_H
+#ifndef REGTRACE_TOOLS_WAITS_COLLECTIVE_REQUESTS_H
+#define REGTRACE_TOOLS_WAITS_COLLECTIVE_REQUESTS_H
 
 #include "base/error.h"
 

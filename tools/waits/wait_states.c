@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Finds who waits for whom: takes the events of all threads, and the messages between them. Calls
  * are in waiting_calls.c, collective ones in collective_calls.c. */
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 
 #include "base/format/event_fields.h"
-#include "tools/messages/collective_calls.h"
+#include "tools/waits/collective_calls.h"
 #include "tools/messages/message_functions.h"
-#include "tools/messages/probes.h"
-#include "tools/messages/waiting_calls.h"
+#include "tools/waits/probes.h"
+#include "tools/waits/waiting_calls.h"
 #include "tools/mpi_leave.h"
 
 #include <errno.h>
@@ -28,7 +28,10 @@ struct wait_states {
     uint32_t thread_count;
     struct waiting_calls *calls;
     struct collective_calls *collectives;
-    struct ideal_times *ideal; /* NULL: not wanted */
+    struct ideal_steps *steps; /* NULL: the ideal network is not wanted */
+    struct ideal_times *ideal; /* once wait_states_windows() has been called */
+    const struct streams *streams;
+    const struct window_span *windows;
     const struct comms *comms;
     bool keeps[EVENT_MPI_FUNCTIONS_MOST]; /* by function: its calls are waiting calls */
 };
@@ -51,10 +54,12 @@ static int no_memory(struct rt_error *e)
 static void depend(struct wait_states *w, const struct message *m, bool first)
 {
     const struct waiting_call *send = waiting_calls_at(w->calls, m->send_stream, m->send_ns);
-    ideal_needs(w->ideal, m->received_stream, m->received_ns, m->send_stream, m->send_ns, first);
+    ideal_steps_need(w->steps, m->received_stream, m->received_ns, m->send_stream, m->send_ns,
+                     first);
     if (send != NULL && m->send_ns == send->begin &&
         event_mpi_waits(send->function) == EVENT_MPI_WAITS_RECEIVER)
-        ideal_needs(w->ideal, m->send_stream, m->send_ns, m->receive_stream, m->receive_ns, false);
+        ideal_steps_need(w->steps, m->send_stream, m->send_ns, m->receive_stream, m->receive_ns,
+                         false);
 }
 
 /* The probe could not end before the message was sent. */
@@ -62,8 +67,9 @@ static void find_message(const struct wait_states *w, struct waiting_call *probe
                          const struct message *m)
 {
     waiting_calls_until(w->calls, probe, WAIT_LATE_SENDER, m->sender, m->send_stream, m->send_ns);
-    if (w->ideal != NULL)
-        ideal_needs(w->ideal, m->receive_stream, probe->begin, m->send_stream, m->send_ns, false);
+    if (w->steps != NULL)
+        ideal_steps_need(w->steps, m->receive_stream, probe->begin, m->send_stream, m->send_ns,
+                         false);
 }
 
 /* Returns whether a call of MPI_Probe or MPI_Mprobe has found the message. If so, that call has
@@ -88,7 +94,7 @@ void wait_states_message(struct wait_states *w, const struct message *m)
 {
     struct waiting_call *c = waiting_calls_at(w->calls, m->received_stream, m->received_ns);
     enum event_mpi_waits waits = c != NULL ? event_mpi_waits(c->function) : EVENT_MPI_WAITS_NOT;
-    if (w->ideal != NULL)
+    if (w->steps != NULL)
         depend(w, m, waits == EVENT_MPI_WAITS_FIRST_MESSAGE);
     if (!was_found(w, m) && c != NULL && waiting_call_needs(c, m->send_ns))
         waiting_calls_until(w->calls, c, WAIT_LATE_SENDER, m->sender, m->send_stream, m->send_ns);
@@ -190,7 +196,7 @@ static int take_other(struct wait_states *w, const struct stream_record *r)
 
 int wait_states_take(struct wait_states *w, const struct stream_record *r, struct rt_error *e)
 {
-    int rc = w->ideal != NULL ? ideal_take(w->ideal, r) : 0;
+    int rc = w->steps != NULL ? ideal_steps_take(w->steps, r) : 0;
     if (rc == 0 && EVENT_IS_MPI_ENTER(r->event.code))
         rc = enters(w, r);
     else if (rc == 0 && EVENT_IS_MPI_LEAVE(r->event.code))
@@ -229,14 +235,16 @@ int wait_states_open(struct wait_states **waits, const struct streams *streams,
     w->comms = comms;
     w->threads = calloc(w->thread_count + 1u, sizeof *w->threads);
     w->calls = waiting_calls_open(comms, w->thread_count, told, context);
-    w->ideal = windows != NULL ? ideal_open(streams, windows) : NULL;
-    w->collectives = collective_calls_open(comms, w->thread_count, windows, w->ideal, &hooks);
+    w->streams = streams;
+    w->windows = windows;
+    w->steps = windows != NULL ? ideal_steps_open(streams) : NULL;
+    w->collectives = collective_calls_open(comms, w->thread_count, windows, w->steps, &hooks);
     for (uint32_t f = 0; f < event_mpi_functions; f++)
         w->keeps[f] = is_kept(f);
     for (uint32_t i = 0; w->threads != NULL && i < w->thread_count; i++)
         probes_clear(&w->threads[i].probes);
     if (w->threads == NULL || w->calls == NULL || w->collectives == NULL ||
-        (w->ideal == NULL && windows != NULL)) {
+        (w->steps == NULL && windows != NULL)) {
         wait_states_close(w);
         return no_memory(e);
     }
@@ -250,11 +258,12 @@ void wait_states_end(struct wait_states *w, uint64_t *left)
     waiting_calls_end(w->calls);
 }
 
-const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count,
+const struct ideal_window *wait_states_windows(struct wait_states *w, size_t *count,
                                                struct ideal_run *all)
 {
     *count = 0;
-    return ideal_end(w->ideal) == 0 ? ideal_windows(w->ideal, count, all) : NULL;
+    w->ideal = ideal_replay(w->steps, w->streams, w->windows);
+    return w->ideal != NULL ? ideal_windows(w->ideal, count, all) : NULL;
 }
 
 void wait_states_close(struct wait_states *w)
@@ -264,6 +273,7 @@ void wait_states_close(struct wait_states *w)
     waiting_calls_close(w->calls);
     collective_calls_close(w->collectives);
     ideal_close(w->ideal);
+    ideal_steps_close(w->steps);
     free(w->threads);
     free(w);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps a thread's last calls of MPI_Probe. */
-#include "tools/messages/probes.h"
+#include "tools/waits/probes.h"
 
 #include "base/format/event_fields.h"
 

@@ -3,8 +3,7 @@
  * Dimemas does with infinite bandwidth and no latency (Girona, Labarta, Badia 2000): ranks still
  * wait for data that others have not made yet. Each thread has a logical clock, which advances with
  * the time between MPI calls, and to the clock of a sender or of other ranks where it depends on
- * them. A message may be found long after its receiver has gone on: its sender may lose the
- * processor before its call ends. So calls and what they depend on are kept until the end.
+ * them.
  *
  * Sums are of the main threads of processes in which MPI is up, for each window: from its opening,
  * or the end of MPI_Init in it, to its closing, or the begin of MPI_Finalize in it. Whether a
@@ -13,10 +12,10 @@
  *
  * As long as some main thread is in a window, logical clocks go on, also between the windows of a
  * thread. When none was, they begin anew with the time: nobody knows who waited for whom. */
-#ifndef REGTRACE_TOOLS_MESSAGES_IDEAL_TIMES_H
-#define REGTRACE_TOOLS_MESSAGES_IDEAL_TIMES_H
+#ifndef REGTRACE_TOOLS_WAITS_IDEAL_TIMES_H
+#define REGTRACE_TOOLS_WAITS_IDEAL_TIMES_H
 
-#include "tools/streams/streams.h"
+#include "tools/waits/ideal_steps.h"
 
 /* One window, of all processes. Times in ns. */
 struct ideal_window {
@@ -38,16 +37,6 @@ struct ideal_run {
     int64_t useful, most_useful, ideal; /* as in struct ideal_window */
 };
 
-/* What a collective call depends on. */
-enum meeting_need { NEEDS_NOTHING, NEEDS_ROOT, NEEDS_ALL };
-
-/* One rank's part of a meeting. */
-struct meeting_part {
-    uint32_t meeting; /* its number */
-    enum meeting_need need;
-    bool is_root;
-};
-
 /* Returns whether windows of different ordinals overlap in time: the first of length `before` ends
  * at before_end. Less than 1 % of the shorter one does not count: ranks do not leave a barrier at
  * the same time. */
@@ -59,25 +48,11 @@ static inline bool windows_overlap(int64_t before, int64_t before_end, int64_t b
 
 struct ideal_times;
 
-/* Opens the replay of these streams. Windows that are not in `windows`, which must outlive it, are
- * no part of struct ideal_run. Returns NULL without memory. */
-struct ideal_times *ideal_open(const struct streams *streams, const struct window_span *windows);
-/* Takes every record. Returns 0 or -ENOMEM. */
-RT_MUST_CHECK int ideal_take(struct ideal_times *t, const struct stream_record *r);
-/* The stream's call at this time cannot end before the other stream's call at that time begins. Of
- * several others the latest counts; with `first`, the earliest. The calls have begun. */
-void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t ns, uint32_t other,
-                 int64_t other_ns, bool first);
-/* The stream's present call belongs to a meeting (meetings.h). */
-void ideal_meets(struct ideal_times *t, uint32_t stream, const struct meeting_part *part);
-/* The stream's present call completes a request of a meeting. `first`: as in ideal_needs(). */
-void ideal_awaits(struct ideal_times *t, uint32_t stream, const struct meeting_part *part,
-                  bool first);
-/* The thread's open call has failed: it meets nobody. */
-void ideal_fails(struct ideal_times *t, uint32_t stream);
-/* Takes the end of the run, and replays it: windows that are still open have no end. Returns 0 or
- * -ENOMEM, also if there was no memory for what calls depend on. */
-RT_MUST_CHECK int ideal_end(struct ideal_times *t);
+/* Replays the steps of these streams, all of which must outlive it. Windows that are still open
+ * have no end; windows that are not in `windows` are no part of struct ideal_run. Returns NULL
+ * without memory, also if there was none for what calls depend on. */
+struct ideal_times *ideal_replay(const struct ideal_steps *steps, const struct streams *streams,
+                                 const struct window_span *windows);
 /* Returns the windows that have ended, by ordinal, until ideal_close(); fills in *all. */
 const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count,
                                          struct ideal_run *all);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The last calls of each thread that may turn out to have waited, or to have made others wait: some
  * thousand a thread. A call is reported when it is forgotten, or at the end. */
-#ifndef REGTRACE_TOOLS_MESSAGES_WAITING_CALLS_H
-#define REGTRACE_TOOLS_MESSAGES_WAITING_CALLS_H
+#ifndef REGTRACE_TOOLS_WAITS_WAITING_CALLS_H
+#define REGTRACE_TOOLS_WAITS_WAITING_CALLS_H
 
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 
 /* A call that receives messages, waits for them or for other ranks, or sends a message. */
 struct waiting_call {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Adds up the time that intervals cover. */
-#include "tools/messages/covered_time.h"
+#include "tools/waits/covered_time.h"
 
 #include "base/toolkit/array.h"
 

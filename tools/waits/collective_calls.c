@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gives collective calls their numbers. In recordings of an older regtrace without numbers, calls
  * are counted as long as everything is recorded. */
-#include "tools/messages/collective_calls.h"
+#include "tools/waits/collective_calls.h"
 
 #include "base/format/event_fields.h"
 #include "tools/messages/recorded_numbers.h"
@@ -28,7 +28,7 @@ struct making {
 struct collective_calls {
     const struct comms *comms;
     const struct window_span *windows;
-    struct ideal_times *ideal;
+    struct ideal_steps *steps;
     struct meetings *meetings;
     uint32_t thread_count;
     struct making *makings;  /* by stream */
@@ -61,7 +61,7 @@ static void find_functions(struct collective_calls *c)
 
 struct collective_calls *collective_calls_open(const struct comms *comms, uint32_t streams,
                                                const struct window_span *windows,
-                                               struct ideal_times *ideal,
+                                               struct ideal_steps *steps,
                                                const struct meeting_hooks *hooks)
 {
     struct collective_calls *c = calloc(1, sizeof *c);
@@ -70,7 +70,7 @@ struct collective_calls *collective_calls_open(const struct comms *comms, uint32
         return NULL;
     c->comms = comms;
     c->windows = windows;
-    c->ideal = ideal;
+    c->steps = steps;
     c->thread_count = streams;
     c->meetings = meetings_open(comms, streams, windows, hooks);
     c->makings = calloc(streams + 1u, sizeof *c->makings);
@@ -127,8 +127,8 @@ static int meet(struct collective_calls *c, const struct meeting_call *call)
     struct meeting_part part;
     if (meetings_enter(c->meetings, call, &part) != 0)
         return -ENOMEM;
-    if (c->ideal != NULL && part.meeting != NO_MEETING)
-        ideal_meets(c->ideal, call->stream, &part);
+    if (c->steps != NULL && part.meeting != NO_MEETING)
+        ideal_steps_meet(c->steps, call->stream, &part);
     return 0;
 }
 
@@ -198,8 +198,8 @@ void collective_calls_complete(struct collective_calls *c, const struct stream_r
     bool does_wait = waits == EVENT_MPI_WAITS_MESSAGES || waits == EVENT_MPI_WAITS_FIRST_MESSAGE;
     uint64_t request = EVENT_GET(&r->event, EV_MPI_COMPLETE, request);
     if (meetings_complete(c->meetings, r->stream, request, begin, does_wait, &part) &&
-        c->ideal != NULL)
-        ideal_awaits(c->ideal, r->stream, &part, waits == EVENT_MPI_WAITS_FIRST_MESSAGE);
+        c->steps != NULL)
+        ideal_steps_await(c->steps, r->stream, &part, waits == EVENT_MPI_WAITS_FIRST_MESSAGE);
 }
 
 /* --- numbers and edges ------------------------------------------------------------------------ */
@@ -213,8 +213,8 @@ int collective_calls_number(struct collective_calls *c, const struct stream_reco
     uint32_t side, comm = comms_find(c->comms, process, key.comm, &side);
     uint64_t number = EVENT_GET(&r->event, EV_MPI_COLLECTIVE_NUMBER, number);
     if (comm != NO_COMM && meetings_failed(c->meetings, r->stream, comm, number) &&
-        c->ideal != NULL)
-        ideal_fails(c->ideal, r->stream);
+        c->steps != NULL)
+        ideal_steps_fail(c->steps, r->stream);
     return numbers_set(c->numbers, &key, number);
 }
 

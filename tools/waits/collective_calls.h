@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Collective calls as the threads make them: their numbers, their requests, and the communicators
  * that they make. Brings them to meetings.h and to the ideal network. */
-#ifndef REGTRACE_TOOLS_MESSAGES_COLLECTIVE_CALLS_H
-#define REGTRACE_TOOLS_MESSAGES_COLLECTIVE_CALLS_H
+#ifndef REGTRACE_TOOLS_WAITS_COLLECTIVE_CALLS_H
+#define REGTRACE_TOOLS_WAITS_COLLECTIVE_CALLS_H
 
-#include "tools/messages/meetings.h"
+#include "tools/waits/meetings.h"
 
 struct collective_calls;
 
-/* Opens the analysis for that many streams; comms, windows and ideal must outlive it. windows: as
- * in meetings_open(). ideal: NULL: not wanted. Returns NULL without memory. */
+/* Opens the analysis for that many streams; comms, windows and steps must outlive it. windows: as
+ * in meetings_open(). steps: NULL if the ideal network is not wanted. Returns NULL without
+ * memory. */
 struct collective_calls *collective_calls_open(const struct comms *comms, uint32_t streams,
                                                const struct window_span *windows,
-                                               struct ideal_times *ideal,
+                                               struct ideal_steps *steps,
                                                const struct meeting_hooks *hooks);
 /* Take the enter of any MPI call, and the leave of an outermost one. is_nested: it is within
  * another one; then it waits for nobody, but has its number. Return 0 or -ENOMEM. */

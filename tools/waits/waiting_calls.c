@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Keeps calls by thread, in the order of time. */
-#include "tools/messages/waiting_calls.h"
+#include "tools/waits/waiting_calls.h"
 
 #include "base/search.h"
 #include "base/toolkit/array.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The last calls of MPI_Probe of a thread. The recording does not tell which message such a call
  * has found: it is that of the first receive of its thread, posted after it, that fits it. */
-#ifndef REGTRACE_TOOLS_MESSAGES_PROBES_H
-#define REGTRACE_TOOLS_MESSAGES_PROBES_H
+#ifndef REGTRACE_TOOLS_WAITS_PROBES_H
+#define REGTRACE_TOOLS_WAITS_PROBES_H
 
 #include "tools/messages/messages.h"
 

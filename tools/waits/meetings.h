@@ -2,10 +2,10 @@
  * Meetings: collective calls that belong together because they have the same communicator and
  * number. Tells which rank waited for which in them. A nonblocking call waits in the call that
  * completes its request. */
-#ifndef REGTRACE_TOOLS_MESSAGES_MEETINGS_H
-#define REGTRACE_TOOLS_MESSAGES_MEETINGS_H
+#ifndef REGTRACE_TOOLS_WAITS_MEETINGS_H
+#define REGTRACE_TOOLS_WAITS_MEETINGS_H
 
-#include "tools/messages/wait_states.h"
+#include "tools/waits/wait_states.h"
 
 struct meetings;
 

@@ -1,42 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Keeps the calls of all threads, replays them with logical clocks, and adds up each window. */
-#include "tools/messages/ideal_times.h"
+ * Replays the steps of all threads with logical clocks, and adds up each window. */
+#include "tools/waits/ideal_times.h"
 
-#include "base/format/event_fields.h"
 #include "base/search.h"
 #include "base/toolkit/array.h"
-#include "tools/messages/covered_time.h"
-#include "tools/messages/mpi_spans.h"
 #include "tools/streams/heap.h"
+#include "tools/waits/covered_time.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NONE = UINT32_MAX };
-
-enum step_kind { STEP_CALL, STEP_INITIALIZES, STEP_OPENS, STEP_DROPS, STEP_CLOSES };
-
-/* What a thread has done: an outermost call, or an edge of what is known of it. */
-struct step {
-    int64_t begin, end; /* of an edge the same; end INT64_MAX: the recording does not have it */
-    int64_t logical;    /* of the begin, once the replay is there; INT64_MIN before */
-    uint32_t needs;     /* the last of its needs; NONE: it has none */
-    uint32_t meeting;   /* NONE: it is in none */
-    int32_t ordinal;    /* of the window that opens */
-    uint8_t kind, need; /* enum step_kind, enum meeting_need */
-    bool is_root;
-};
-
-/* What a call depends on: a step of another thread, or the calls of a meeting. */
-struct need {
-    uint32_t before; /* of the same call; NONE */
-    uint32_t stream; /* whose step must have begun */
-    size_t step;
-    uint32_t meeting;   /* NONE: it is no meeting */
-    uint8_t of_meeting; /* enum meeting_need */
-    bool first;
-};
 
 /* When the ranks of a meeting come, by their logical clocks. */
 struct meeting_times {
@@ -44,13 +17,10 @@ struct meeting_times {
 };
 
 struct thread_clock {
-    /* What is kept. */
     struct step *steps;
-    size_t count, room;
-    uint32_t depth;
+    size_t count;
     bool is_main;
-    /* The replay. */
-    size_t at;
+    size_t at; /* the next step */
     int64_t logical;
     int64_t since;          /* when the last call ended, or the window opened */
     int64_t opened, useful; /* of its window */
@@ -67,15 +37,11 @@ struct thread_clock {
 struct ideal_times {
     struct thread_clock *threads; /* by stream */
     uint32_t thread_count;
-    struct need *needs;
-    size_t need_count, need_room;
-    uint32_t meeting_count;
-    bool no_memory;
+    const struct ideal_steps *steps;
     struct meeting_times *meetings; /* by number */
     struct ideal_window *windows;   /* by ordinal */
     size_t window_count, window_room;
     const struct window_span *span;
-    struct mpi_spans *spans;
     struct covered_time stays; /* of main threads, in windows of the span */
     uint32_t inside;           /* main threads that are in such a window now */
     /* The phase: time in which there are some. */
@@ -83,175 +49,6 @@ struct ideal_times {
     int64_t first_logical, last_logical; /* of it; first > last: none has ended */
     int64_t ideal;                       /* of all phases before */
 };
-
-struct ideal_times *ideal_open(const struct streams *streams, const struct window_span *windows)
-{
-    struct ideal_times *t = calloc(1, sizeof *t);
-    uint32_t count;
-    const struct thread_stream *all = streams_all(streams, &count);
-    if (t == NULL || (t->threads = calloc(count + 1u, sizeof *t->threads)) == NULL ||
-        (t->spans = mpi_spans_open(streams)) == NULL) {
-        ideal_close(t);
-        return NULL;
-    }
-    t->thread_count = count;
-    t->span = windows;
-    t->first_logical = INT64_MAX;
-    t->last_logical = INT64_MIN;
-    for (uint32_t i = 0; i < count; i++) {
-        t->threads[i].is_main = all[i].number == 0 && rt_rank_info(all[i].rank)->is_main;
-        t->threads[i].ordinal = -1;
-    }
-    return t;
-}
-
-/* --- what is kept ----------------------------------------------------------------------------- */
-
-static int add_step(struct thread_clock *c, enum step_kind kind, int64_t ns, int32_t ordinal)
-{
-    void *steps = array_grown(c->steps, c->count, &c->room, sizeof *c->steps);
-    bool is_call = kind <= STEP_INITIALIZES;
-    if (steps == NULL)
-        return -ENOMEM;
-    c->steps = steps;
-    c->steps[c->count++] = (struct step){.begin = ns,
-                                         .end = is_call ? INT64_MAX : ns,
-                                         .logical = INT64_MIN,
-                                         .needs = NONE,
-                                         .meeting = NONE,
-                                         .ordinal = ordinal,
-                                         .kind = (uint8_t)kind};
-    return 0;
-}
-
-static int add_edge(struct thread_clock *c, enum step_kind kind, int64_t ns, int32_t ordinal)
-{
-    c->depth = 0;
-    return add_step(c, kind, ns, ordinal);
-}
-
-/* MPI_Init and MPI_Finalize are no part of the run: its processes start and end there. */
-static int enter(struct thread_clock *c, const struct stream_record *r)
-{
-    uint32_t function = EVENT_MPI_FUNCTION(r->event.code);
-    if (c->depth++ != 0)
-        return 0;
-    if (strcmp(event_mpi_name(function), "MPI_Finalize") == 0)
-        return add_step(c, STEP_CLOSES, r->ns, -1);
-    return add_step(c, event_mpi_initializes(function) ? STEP_INITIALIZES : STEP_CALL, r->ns, -1);
-}
-
-static void leave(struct thread_clock *c, const struct stream_record *r)
-{
-    if (c->depth == 0 || --c->depth != 0)
-        return;
-    struct step *x = &c->steps[c->count - 1];
-    if (x->kind <= STEP_INITIALIZES)
-        x->end = r->ns;
-}
-
-/* Takes an MPI_Init or MPI_Finalize that is not among the thread's calls. */
-static int change(struct thread_clock *c, enum mpi_change_kind kind, int64_t ns)
-{
-    if (kind == MPI_GOES_DOWN)
-        return add_edge(c, STEP_CLOSES, ns, -1);
-    int rc = c->depth == 0 ? add_step(c, STEP_INITIALIZES, ns, -1) : 0;
-    if (rc == 0 && c->depth == 0)
-        c->steps[c->count - 1].end = ns;
-    else if (rc == 0 && c->steps[c->count - 1].kind == STEP_CALL)
-        c->steps[c->count - 1].kind = STEP_INITIALIZES;
-    return rc;
-}
-
-int ideal_take(struct ideal_times *t, const struct stream_record *r)
-{
-    struct thread_clock *c = &t->threads[r->stream];
-    struct mpi_change x = mpi_spans_take(t->spans, r);
-    if (x.kind != MPI_STAYS && change(&t->threads[x.main], x.kind, r->ns) != 0)
-        return -ENOMEM;
-    if (EVENT_IS_MPI_ENTER(r->event.code))
-        return enter(c, r);
-    if (EVENT_IS_MPI_LEAVE(r->event.code))
-        leave(c, r);
-    else if (r->event.code == EV_WINDOW_OPEN)
-        return add_edge(c, STEP_OPENS, r->ns,
-                        (int32_t)EVENT_GET(&r->event, EV_WINDOW_OPEN, ordinal));
-    else if (r->event.code == EV_WINDOW_CLOSE)
-        return add_edge(c, STEP_CLOSES, r->ns, -1);
-    else if (r->event.code == EV_DROPPED)
-        return add_edge(c, STEP_DROPS, r->ns, -1);
-    return 0;
-}
-
-/* Returns the index of the call in which this time lies; SIZE_MAX: in none. */
-static size_t find_call(const struct thread_clock *c, int64_t ns)
-{
-    size_t n;
-    SEARCH_FIRST(n, c->count, c->steps[n].begin <= ns);
-    return n > 0 && c->steps[n - 1].kind <= STEP_INITIALIZES && c->steps[n - 1].end >= ns
-               ? n - 1
-               : SIZE_MAX;
-}
-
-static void add_need(struct ideal_times *t, struct step *call, struct need need)
-{
-    void *needs = array_grown(t->needs, t->need_count, &t->need_room, sizeof *t->needs);
-    if (needs == NULL || t->need_count >= NONE) {
-        t->no_memory = true;
-        return;
-    }
-    t->needs = needs;
-    need.before = call->needs;
-    t->needs[t->need_count] = need;
-    call->needs = (uint32_t)t->need_count++;
-}
-
-void ideal_needs(struct ideal_times *t, uint32_t stream, int64_t ns, uint32_t other,
-                 int64_t other_ns, bool first)
-{
-    struct thread_clock *c = &t->threads[stream];
-    size_t call = find_call(c, ns), step = find_call(&t->threads[other], other_ns);
-    if (call != SIZE_MAX && step != SIZE_MAX)
-        add_need(t, &c->steps[call],
-                 (struct need){.stream = other, .step = step, .meeting = NONE, .first = first});
-}
-
-/* Returns the thread's call that has not ended; NULL: it is in none. */
-static struct step *open_call(struct ideal_times *t, uint32_t stream)
-{
-    struct thread_clock *c = &t->threads[stream];
-    struct step *x = c->count > 0 ? &c->steps[c->count - 1] : NULL;
-    return x != NULL && x->kind == STEP_CALL && x->end == INT64_MAX ? x : NULL;
-}
-
-void ideal_awaits(struct ideal_times *t, uint32_t stream, const struct meeting_part *part,
-                  bool first)
-{
-    struct step *x = open_call(t, stream);
-    if (x != NULL && part->need != NEEDS_NOTHING)
-        add_need(t, x,
-                 (struct need){
-                     .meeting = part->meeting, .of_meeting = (uint8_t)part->need, .first = first});
-}
-
-void ideal_meets(struct ideal_times *t, uint32_t stream, const struct meeting_part *part)
-{
-    struct step *x = open_call(t, stream);
-    if (x == NULL)
-        return;
-    x->meeting = part->meeting;
-    x->need = (uint8_t)part->need;
-    x->is_root = part->is_root;
-    if (part->meeting >= t->meeting_count)
-        t->meeting_count = part->meeting + 1;
-}
-
-void ideal_fails(struct ideal_times *t, uint32_t stream)
-{
-    struct thread_clock *c = &t->threads[stream];
-    if (c->count > 0 && c->steps[c->count - 1].end == INT64_MAX)
-        c->steps[c->count - 1].meeting = NONE;
-}
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
@@ -303,7 +100,7 @@ static bool counts_in(const struct ideal_times *t, const struct thread_clock *c)
 static bool has_part(const struct ideal_times *t, const struct thread_clock *c)
 {
     return c->is_main && c->is_up && c->ordinal >= 0 &&
-           (c->calls || mpi_spans_are_known(t->spans, (uint32_t)(c - t->threads)));
+           (c->calls || mpi_spans_are_known(t->steps->spans, (uint32_t)(c - t->threads)));
 }
 
 /* Opens a window, or what counts of it: MPI_Init has returned. */
@@ -311,7 +108,7 @@ static void open_window(struct ideal_times *t, struct thread_clock *c, int32_t o
 {
     t->inside -= counts_in(t, c); /* its last window has no end */
     c->ordinal = ordinal;
-    c->is_up = mpi_spans_has(t->spans, (uint32_t)(c - t->threads), ns);
+    c->is_up = mpi_spans_has(t->steps->spans, (uint32_t)(c - t->threads), ns);
     bool counts = counts_in(t, c);
     if (counts && t->inside++ == 0)
         end_phase(t);
@@ -384,7 +181,7 @@ static void begin_call(struct ideal_times *t, struct thread_clock *c, struct ste
     c->is_inside = c->calls = true;
     compute(c, x->begin);
     x->logical = c->logical;
-    if (x->meeting == NONE)
+    if (x->meeting == STEPS_NONE)
         return;
     struct meeting_times *m = &t->meetings[x->meeting];
     m->latest = x->logical > m->latest ? x->logical : m->latest;
@@ -402,16 +199,16 @@ static int64_t others_of(const struct ideal_times *t, uint32_t meeting, enum mee
 static int64_t needed(const struct ideal_times *t, const struct step *x)
 {
     int64_t needs = INT64_MIN;
-    for (uint32_t i = x->needs; i != NONE; i = t->needs[i].before) {
-        const struct need *n = &t->needs[i];
-        int64_t logical = n->meeting == NONE
+    for (uint32_t i = x->needs; i != STEPS_NONE; i = t->steps->needs[i].before) {
+        const struct need *n = &t->steps->needs[i];
+        int64_t logical = n->meeting == STEPS_NONE
                               ? t->threads[n->stream].steps[n->step].logical
                               : others_of(t, n->meeting, (enum meeting_need)n->of_meeting);
         bool better = n->first ? logical < needs : logical > needs;
         if (logical != INT64_MIN && (needs == INT64_MIN || better))
             needs = logical;
     }
-    if (x->meeting == NONE || x->need == NEEDS_NOTHING)
+    if (x->meeting == STEPS_NONE || x->need == NEEDS_NOTHING)
         return needs;
     int64_t others = others_of(t, x->meeting, (enum meeting_need)x->need);
     return others > needs ? others : needs;
@@ -469,7 +266,7 @@ static int replay(struct ideal_times *t, uint32_t *heap)
 {
     uint32_t count = 0;
     int rc = 0;
-    for (uint32_t i = 0; i < t->meeting_count; i++)
+    for (uint32_t i = 0; i < t->steps->meeting_count; i++)
         t->meetings[i] = (struct meeting_times){INT64_MIN, INT64_MIN};
     for (uint32_t i = 0; i < t->thread_count; i++)
         if (t->threads[i].count > 0)
@@ -486,22 +283,50 @@ static int replay(struct ideal_times *t, uint32_t *heap)
     return rc;
 }
 
-int ideal_end(struct ideal_times *t)
+/* Counts the windows that have no end. */
+static int count_unfinished(struct ideal_times *t)
 {
-    uint32_t *heap = calloc(t->thread_count + 1u, sizeof *heap);
-    t->meetings = calloc(t->meeting_count + 1u, sizeof *t->meetings);
-    bool has_room = heap != NULL && t->meetings != NULL && !t->no_memory;
-    int rc = has_room ? replay(t, heap) : -ENOMEM;
-    free(heap);
-    for (uint32_t i = 0; rc == 0 && i < t->thread_count; i++) {
+    for (uint32_t i = 0; i < t->thread_count; i++) {
         const struct thread_clock *c = &t->threads[i];
         struct ideal_window *w = has_part(t, c) ? window_of(t, c->ordinal) : NULL;
         if (w != NULL)
             w->unfinished++;
         else if (has_part(t, c))
-            rc = -ENOMEM;
+            return -ENOMEM;
     }
-    return rc;
+    return 0;
+}
+
+struct ideal_times *ideal_replay(const struct ideal_steps *steps, const struct streams *streams,
+                                 const struct window_span *windows)
+{
+    struct ideal_times *t = calloc(1, sizeof *t);
+    const struct thread_stream *all;
+    if (t == NULL)
+        return NULL;
+    all = streams_all(streams, &t->thread_count);
+    t->steps = steps;
+    t->span = windows;
+    t->first_logical = INT64_MAX;
+    t->last_logical = INT64_MIN;
+    t->threads = calloc(t->thread_count + 1u, sizeof *t->threads);
+    t->meetings = calloc(steps->meeting_count + 1u, sizeof *t->meetings);
+    uint32_t *heap = calloc(t->thread_count + 1u, sizeof *heap);
+    int rc =
+        t->threads == NULL || t->meetings == NULL || heap == NULL || steps->no_memory ? -ENOMEM : 0;
+    for (uint32_t i = 0; rc == 0 && i < t->thread_count; i++)
+        t->threads[i] = (struct thread_clock){.steps = steps->threads[i].steps,
+                                              .count = steps->threads[i].count,
+                                              .is_main = all[i].number == 0 &&
+                                                         rt_rank_info(all[i].rank)->is_main,
+                                              .ordinal = -1};
+    rc = rc == 0 ? replay(t, heap) : rc;
+    rc = rc == 0 ? count_unfinished(t) : rc;
+    free(heap);
+    if (rc == 0)
+        return t;
+    ideal_close(t);
+    return NULL;
 }
 
 const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count,
@@ -523,11 +348,7 @@ void ideal_close(struct ideal_times *t)
 {
     if (t == NULL)
         return;
-    for (uint32_t i = 0; i < t->thread_count; i++)
-        free(t->threads[i].steps);
     free(t->threads);
-    mpi_spans_close(t->spans);
-    free(t->needs);
     free(t->meetings);
     free(t->windows);
     covered_time_free(&t->stays);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The time that at least one of many intervals covers. */
-#ifndef REGTRACE_TOOLS_MESSAGES_COVERED_TIME_H
-#define REGTRACE_TOOLS_MESSAGES_COVERED_TIME_H
+#ifndef REGTRACE_TOOLS_WAITS_COVERED_TIME_H
+#define REGTRACE_TOOLS_WAITS_COVERED_TIME_H
 
 #include "base/error.h"
 

@@ -2,8 +2,8 @@
  * From when to when MPI is up in each process: from the return of MPI_Init to the begin of
  * MPI_Finalize, also where no window has recorded these calls. EV_MPI_READY and EV_MPI_DONE say so
  * in any case, a little later. */
-#ifndef REGTRACE_TOOLS_MESSAGES_MPI_SPANS_H
-#define REGTRACE_TOOLS_MESSAGES_MPI_SPANS_H
+#ifndef REGTRACE_TOOLS_WAITS_MPI_SPANS_H
+#define REGTRACE_TOOLS_WAITS_MPI_SPANS_H
 
 #include "tools/streams/streams.h"
 

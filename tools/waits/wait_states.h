@@ -11,10 +11,10 @@
  * windows (mpi/numbers.h). So the calls of all ranks belong together that have the same number. In
  * recordings of an older regtrace the calls are counted, as long as all ranks have recorded
  * everything since MPI_Init (recorded_until.h). The rest is counted as unknown. */
-#ifndef REGTRACE_TOOLS_MESSAGES_WAIT_STATES_H
-#define REGTRACE_TOOLS_MESSAGES_WAIT_STATES_H
+#ifndef REGTRACE_TOOLS_WAITS_WAIT_STATES_H
+#define REGTRACE_TOOLS_WAITS_WAIT_STATES_H
 
-#include "tools/messages/ideal_times.h"
+#include "tools/waits/ideal_times.h"
 #include "tools/messages/messages.h"
 
 enum wait_kind { WAIT_LATE_SENDER, WAIT_LATE_RECEIVER, WAIT_AT_COLLECTIVE, WAIT_KINDS };
@@ -64,7 +64,7 @@ void wait_states_end(struct wait_states *w, uint64_t *left);
 /* Returns the windows that processes have ended or begun, by ordinal; valid until
  * wait_states_close(). NULL without memory. Fills in *all, of those that are wanted. Call it once,
  * at the end. */
-const struct ideal_window *wait_states_windows(const struct wait_states *w, size_t *count,
+const struct ideal_window *wait_states_windows(struct wait_states *w, size_t *count,
                                                struct ideal_run *all);
 void wait_states_close(struct wait_states *w);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Notes when MPI comes up and goes down in each process. */
-#include "tools/messages/mpi_spans.h"
+#include "tools/waits/mpi_spans.h"
 
 #include <stdlib.h>
 #include <string.h>
