@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * collective_waits FOLDER SEED [windows]: collective calls in a random order, each with a late rank.
+ * collective_waits FOLDER SEED [windows]: collective calls in a random order, with one rank late.
  *
  * Logs to FOLDER/log.RANK the calls in windows (MPI_Pcontrol(1) to MPI_Pcontrol(0); without
  * "windows" the whole run is one). A line has the number of the meeting, the function and the
