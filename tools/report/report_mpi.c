@@ -42,6 +42,16 @@ bool report_spread_of(const struct report *r, int f, struct report_spread *out)
     return out->calls > 0;
 }
 
+const char *report_why_no_call(const struct report *r)
+{
+    size_t windows = 0;
+    for (size_t i = 0; i < r->rank_count; i++)
+        windows += r->ranks[i].window_count;
+    return windows == 0 ? "no window opened; `regtrace report` shows its chains and alarms"
+                        : "the program called no MPI in windows; regtrace run -sample cpu:10ms, "
+                          "and `regtrace report --hot --folded`, show programs without MPI, too";
+}
+
 static int by_time(const void *a, const void *b, void *report)
 {
     struct report_spread x, y;
