@@ -50,8 +50,8 @@ def python():
         sets[macro][int(value)] = text.strip('"')
     lines = ["# SPDX-License-Identifier: BSD-3-Clause", "# fmt: off",
              "# Made by base/format/translate.py; do not edit.",
-             '"""The numbers and words of rank files, and the fields in the payload of events."""', "",
-             "import numpy as np", ""]
+             '"""The numbers and words of rank files, and the fields in the payload of events."""',
+             "", "import numpy as np", ""]
     for macro, (name, what) in SETS.items():
         lines.append("%s = {  # %s" % (name, what))
         lines += ['    %d: "%s",' % item for item in sets[macro].items()] + ["}"]
