@@ -80,7 +80,8 @@ def filled(share, folder, scripts):
 def write(out, header, names, parts):
     with open(out, "w", encoding="utf-8") as file:
         file.write(
-            f'/* SPDX-License-Identifier: BSD-3-Clause\n * Made by tools/embed.py. */\n#include "{header}"\n\n'
+            "/* SPDX-License-Identifier: BSD-3-Clause\n * Made by tools/embed.py. */\n"
+            f'#include "{header}"\n\n'
         )
         for name, text in zip(names, parts):
             file.write(literal(name, text))

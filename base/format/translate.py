@@ -13,7 +13,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-MODULE, PAGE = os.path.join(ROOT, "share/python/regtrace/format.py"), os.path.join(ROOT, "share/doc/schema.md")
+MODULE = os.path.join(ROOT, "share/python/regtrace/format.py")
+PAGE = os.path.join(ROOT, "share/doc/schema.md")
 BEGIN, END = "<!-- fields: made by base/format/translate.py -->\n", "<!-- end of fields -->\n"
 SETS = {
     "WINDOW_REASON": ("WINDOW_REASONS", "why a window ended"),
@@ -37,19 +38,25 @@ def fields():
     """Returns the fields of each event: (word, name, first bit, bits), the second slot's last."""
     events = {}
     for macro, (event, word, name, first, bits, *_) in rows("event_fields.def", ["FIELD", "MORE"]):
-        events.setdefault(event, []).append((word if macro == "FIELD" else "more." + word, name, int(first), int(bits)))
-    return {event: sorted(list_of, key=lambda f: f[0].startswith("more")) for event, list_of in events.items()}
+        word = word if macro == "FIELD" else "more." + word
+        events.setdefault(event, []).append((word, name, int(first), int(bits)))
+    return {event: sorted(list_of, key=lambda f: f[0].startswith("more"))
+            for event, list_of in events.items()}
 
 
 def python():
     sets = {macro: {} for macro in SETS}
     for macro, (_, value, text) in rows("enums.def", SETS):
         sets[macro][int(value)] = text.strip('"')
-    lines = ["# SPDX-License-Identifier: BSD-3-Clause", "# fmt: off", "# Made by base/format/translate.py; do not edit.",
-             '"""The numbers and words of rank files, and the fields in the payload of events."""', "", "import numpy as np", ""]
+    lines = ["# SPDX-License-Identifier: BSD-3-Clause", "# fmt: off",
+             "# Made by base/format/translate.py; do not edit.",
+             '"""The numbers and words of rank files, and the fields in the payload of events."""',
+             "", "import numpy as np", ""]
     for macro, (name, what) in SETS.items():
-        lines += ["%s = {  # %s" % (name, what)] + ['    %d: "%s",' % item for item in sets[macro].items()] + ["}"]
-    lines += ["", "# Of each event: field -> word (a or b), first bit, number of bits.", "FIELDS = {"]
+        lines.append("%s = {  # %s" % (name, what))
+        lines += ['    %d: "%s",' % item for item in sets[macro].items()] + ["}"]
+    lines += ["", "# Of each event: field -> word (a or b), first bit, number of bits.",
+              "FIELDS = {"]
     for event, list_of in fields().items():
         lines.append('    "%s": {' % event)
         lines += ['        "%s": ("%s", %d, %d),' % (name, word, first, bits)
@@ -59,7 +66,8 @@ def python():
               "def field(words, event, name):",
               '    """Returns a field of events.',
               "",
-              "    words: rows of /events, or what else has the unsigned 64-bit words a and b; event: a name of",
+              "    words: rows of /events, or what else has the unsigned 64-bit words a and b; "
+              "event: a name of",
               '    FIELDS. Returns unsigned 64-bit numbers."""',
               "    word, first, bits = FIELDS[event][name]",
               "    return words[word] >> np.uint64(first) & np.uint64((1 << bits) - 1)"]
@@ -71,7 +79,8 @@ def markdown():
     for event, list_of in fields().items():
         for word, name, first, bits in list_of:
             where = word.replace("more.", "second slot, ")
-            lines.append("| `%s` | %s | %d to %d | `%s` |" % (event, where, first, first + bits - 1, name))
+            lines.append("| `%s` | %s | %d to %d | `%s` |"
+                         % (event, where, first, first + bits - 1, name))
             event = ""
     return "\n".join(line.replace("| `` |", "| |") for line in lines) + "\n"
 
@@ -91,7 +100,9 @@ elif sys.argv[1:] == ["write"]:
     for path, text in ((PAGE, page()), (MODULE, python())):
         open(path, "w").write(text)
 elif sys.argv[1:] == ["check"]:
-    stale = [path for path, text in ((PAGE, page()), (MODULE, python())) if open(path).read() != text]
-    sys.exit("not what base/format/*.def say (translate.py write): %s" % ", ".join(stale) if stale else 0)
+    stale = [path for path, text in ((PAGE, page()), (MODULE, python()))
+             if open(path).read() != text]
+    sys.exit("not what base/format/*.def say (translate.py write): %s" % ", ".join(stale)
+             if stale else 0)
 else:
     sys.exit(__doc__)

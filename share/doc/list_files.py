@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes share/doc/dev/files.md and tests.md: what each source file is for, and what each test shows, by
-the first sentence of its comment.
+"""Makes share/doc/dev/files.md and tests.md: what each source file is for, and what each test
+shows, by the first sentence of its comment.
 
 usage: list_files.py write | check
 
 After a change of files or of their first comments, `write` makes the pages anew; until then `check`
-fails, and so does t/style/translated.t. The folders, their order and their descriptions are those of
-the table in share/doc/architecture.md."""
+fails, and so does t/style/translated.t. The folders, their order and their descriptions are those
+of the table in share/doc/architecture.md."""
 import itertools
 import os
 import re
@@ -32,7 +32,9 @@ TESTS_HEAD = """<!-- SPDX-License-Identifier: BSD-3-Clause -->
 What each test shows. Folders of `t/` are named as those of the code that they test.
 `make check TESTS=t/FOLDER/NAME.t` runs one of them, `TESTS=t/FOLDER/NAME` one that is in C.
 """
-ALSO = [("share/python/regtrace", "the Python package"), ("share/timeline", "the script of timeline's pages"), ("share/page", "the script of pages of whole runs")]
+ALSO = [("share/python/regtrace", "the Python package"),
+        ("share/timeline", "the script of timeline's pages"),
+        ("share/page", "the script of pages of whole runs")]
 
 
 def folders():
@@ -66,19 +68,23 @@ def sentence(path):
         words = words.replace("SPDX-License-Identifier: BSD-3-Clause", "")
         words = re.split(r"\n\s*\n", words.strip())[0]
     else:
-        lines = [re.match(r"[#!]+ ?(.*)", line) for line in itertools.takewhile(is_heading, text.split("\n"))]
-        words = " ".join(m[1] for m in lines if m and "SPDX" not in m[1] and not m[0].startswith("#!"))
+        lines = [re.match(r"[#!]+ ?(.*)", line)
+                 for line in itertools.takewhile(is_heading, text.split("\n"))]
+        words = " ".join(m[1] for m in lines
+                         if m and "SPDX" not in m[1] and not m[0].startswith("#!"))
     words = " ".join(words.split())
     return re.split(r"(?<=[a-z0-9)`\"'])\.(?= [A-Z`]|$)|:(?= {4})", words)[0].rstrip(".:")
 
 
 def is_built(path):
     """Tells whether the build made this C file: a build in the source folder leaves it there."""
-    return path.endswith((".c", ".h")) and re.search(r"[Mm]ade by \S+\.py", open(path, encoding="utf-8").read(300))
+    return path.endswith((".c", ".h")) and re.search(
+        r"[Mm]ade by \S+\.py", open(path, encoding="utf-8").read(300))
 
 
 def files(folder):
-    names = sorted(n for n in os.listdir(os.path.join(ROOT, folder)) if not is_built(os.path.join(ROOT, folder, n)))
+    names = sorted(n for n in os.listdir(os.path.join(ROOT, folder))
+                   if not is_built(os.path.join(ROOT, folder, n)))
     sources = [n for n in names if n.endswith(KINDS)]
     stems = {os.path.splitext(n)[0] for n in sources}
     return sorted(sources + [n for n in names if n.endswith(".h") and n[:-2] not in stems])
@@ -87,7 +93,8 @@ def files(folder):
 def entry(folder, name):
     words = sentence(os.path.join(ROOT, folder, name))
     line = f"`{name}`: {words}" if words else f"`{name}`"
-    return textwrap.fill(line, 100, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) + "\n"
+    return textwrap.fill(line, 100, initial_indent="- ", subsequent_indent="  ",
+                         break_on_hyphens=False, break_long_words=False) + "\n"
 
 
 def files_page():
@@ -105,7 +112,9 @@ def files_page():
 def is_test(path):
     if path.endswith(".t"):
         return True
-    return path.endswith((".c", ".cc")) and '#include "t/tap.h"' in open(path, encoding="utf-8").read()
+    if not path.endswith((".c", ".cc")):
+        return False
+    return '#include "t/tap.h"' in open(path, encoding="utf-8").read()
 
 
 def tests_page():

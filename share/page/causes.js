@@ -30,10 +30,18 @@ function callParts(call, above, isEdge) {
     return [pathLink(call.node, `${call.function} in ${textOf(places) || "(unknown)"}`)];
 }
 
+/* Returns "rest, called in root_cause, a.c:5"; the caller may be unknown. */
+function functionParts(a) {
+    return [
+        a.function ? findLink(a.function, a.function) : "(no symbol)",
+        "return_offset" in a.called_in ? `, called in ${placeText(a.called_in)}` : "",
+    ];
+}
+
 /* Returns what the thread did, as texts and links. */
 function activityParts(a) {
     if (a.kind === "region") return ["region ", findLink(a.region, a.region)];
-    if (a.kind === "function") return a.function ? [findLink(a.function, a.function)] : ["?"];
+    if (a.kind === "function") return functionParts(a);
     if (a.kind === "unrecorded") return [`not recorded until ${a.until}`];
     if (a.kind !== "between") return callParts(a.call, 0, false);
     const isCall = (call) => call.node !== null || call.call_path.length > 0,
@@ -58,7 +66,7 @@ function activityText(a) {
  * MPI calls it is the innermost one that calls both. */
 function functionOf(a) {
     if (a.kind === "region") return `region ${a.region}`;
-    if (a.kind === "function") return a.function || "?";
+    if (a.kind === "function") return a.function || "(no symbol)";
     if (a.kind === "unrecorded") return "not recorded";
     if (a.kind !== "between") return a.call.function;
     const named = (call) => placesOf(call).map((p) => p.inlined || p.caller),

@@ -10,7 +10,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 import python_package as package  # noqa: E402  skips everything where h5py is missing
-from python_package import folder, hm, np, plain_events, plain_file, regtrace, same, test  # noqa: E402
+from python_package import (
+    folder,
+    hm,
+    np,
+    plain_events,
+    plain_file,
+    regtrace,
+    same,
+    test,
+)  # noqa: E402
 
 package.TESTS.clear()
 
@@ -21,8 +30,13 @@ def live_file_and_its_tail():
     all_events = plain_events()
     tail = [hm.tail_row(i, e) for i, e in enumerate(all_events)]
     # Stale rows below the length of /events, and a row beyond a hole: neither may appear.
-    f = plain_file(path, events=all_events[:6], tail=[*tail[4:16], hm.tail_row(40, all_events[0])], live=True,
-                   attributes={"state": "open", "end_reason": ""})  # fmt: skip
+    f = plain_file(
+        path,
+        events=all_events[:6],
+        tail=[*tail[4:16], hm.tail_row(40, all_events[0])],
+        live=True,
+        attributes={"state": "open", "end_reason": ""},
+    )
     run = regtrace.open(path)
     same(run.ranks["state"], ["live"])
     same(run.ranks["events"], [16])
@@ -36,13 +50,18 @@ def live_file_and_its_tail():
     f["events"].flush()
     assert len(run.events()) == 18
     # A function that is called for the first time brings its name.
-    new = [(hm.mpi(11, True), b"MPI_Bcast", b"enter", b"", b""), (hm.mpi(11, False), b"MPI_Bcast", b"leave", b"", b"")]
+    new = [
+        (hm.mpi(11, True), b"MPI_Bcast", b"enter", b"", b""),
+        (hm.mpi(11, False), b"MPI_Bcast", b"leave", b"", b""),
+    ]
     n = f["functions"].shape[0]
     f["functions"].resize((n + 2,))
     f["functions"][n:] = np.array(new, dtype=hm.FUNCTION)
     f["functions"].flush()
     f["events"].resize((20,))
-    f["events"][18:] = hm.rows([hm.event(9000, hm.mpi(11, True)), hm.event(9100, hm.mpi(11, False))], hm.EVENT)
+    f["events"][18:] = hm.rows(
+        [hm.event(9000, hm.mpi(11, True)), hm.event(9100, hm.mpi(11, False))], hm.EVENT
+    )
     f["events"].flush()
     same(run.events(code="MPI_Bcast")["label"], ["enter", "leave"])
     same(run.mpi_calls()["function"].tail(1), ["MPI_Bcast"])
@@ -60,16 +79,32 @@ def torn_tail():
         torn = (*tail[12][:column], *tail[3][column:])
         if torn == tail[12]:
             continue
-        plain_file(path, events=all_events[:6], tail=[*tail[6:12], torn, *tail[13:16]], attributes={"state": "open"})
+        plain_file(
+            path,
+            events=all_events[:6],
+            tail=[*tail[6:12], torn, *tail[13:16]],
+            attributes={"state": "open"},
+        )
         run = regtrace.open(path)
         same(run.ranks["events"], [12])
         assert len(run.events()) == 12, column
     # Rows that nobody wrote: the dataset was only made longer.
-    plain_file(path, tail=[tuple([0] * len(hm.TAIL))] * 3, events=[], windows=[], attributes={"state": "open"})
+    plain_file(
+        path,
+        tail=[tuple([0] * len(hm.TAIL))] * 3,
+        events=[],
+        windows=[],
+        attributes={"state": "open"},
+    )
     assert len(regtrace.open(path).events()) == 0
     # A file from before there was a check.
-    plain_file(path, events=all_events[:6], tail=[row[:-1] for row in tail[6:16]], tail_type=hm.OLD_TAIL,
-               attributes={"state": "open"})  # fmt: skip
+    plain_file(
+        path,
+        events=all_events[:6],
+        tail=[row[:-1] for row in tail[6:16]],
+        tail_type=hm.OLD_TAIL,
+        attributes={"state": "open"},
+    )
     same(regtrace.open(path).ranks["events"], [16])
 
 
@@ -87,8 +122,15 @@ def rows_ahead_of_events():
         hm.window(3, 3, 2150, 2200, 5, hm.NO_ROW, reason=254, truncated=1),
         hm.window(4, 4, 2500, 0, 8, hm.NO_ROW, reason=255),  # all of it is ahead
     ]
-    content = {"events": events[:7], "windows": windows, "comms": [(2, 1, 0, 1, 0), (7, 2, 0, 1, 0)],
-               "fired": [(0, 1998, 0, 0, 0, 0, 0, -1, 4096, -1, -1, 0), (7, 2598, 0, 1, 0, 1, 0, 0, 4096, 50, 52, 1)]}  # fmt: skip
+    content = {
+        "events": events[:7],
+        "windows": windows,
+        "comms": [(2, 1, 0, 1, 0), (7, 2, 0, 1, 0)],
+        "fired": [
+            (0, 1998, 0, 0, 0, 0, 0, -1, 4096, -1, -1, 0),
+            (7, 2598, 0, 1, 0, 1, 0, 0, 4096, 50, 52, 1),
+        ],
+    }
     plain_file(path, **content, attributes={"state": "open"})
     run = regtrace.open(path)
     w = run.windows()

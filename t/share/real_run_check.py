@@ -10,7 +10,9 @@ import os
 import sys
 import warnings
 
-SOURCE = os.environ.get("REGTRACE_SOURCE", os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+SOURCE = os.environ.get(
+    "REGTRACE_SOURCE", os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+)
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SOURCE, "share", "python"))
 import regtrace  # noqa: E402
@@ -35,8 +37,15 @@ def against_stencil(run, windows, calls):
     same(run.missing, [], "missing ranks")
     same(len(windows), RANKS * PHASES, "windows")
     same(set(windows["opened_by"]), {"alarm"}, "who opened windows")
-    want = {(r, w, f): n * ITERATIONS for r in range(RANKS) for w in range(PHASES) for f, n in A_RANK.items()}
-    same(calls.groupby(["rank", "window", "function"], observed=True).size().to_dict(), want, "calls")
+    want = {
+        (r, w, f): n * ITERATIONS
+        for r in range(RANKS)
+        for w in range(PHASES)
+        for f, n in A_RANK.items()
+    }
+    same(
+        calls.groupby(["rank", "window", "function"], observed=True).size().to_dict(), want, "calls"
+    )
     sends = calls[(calls["function"] == "MPI_Isend") & (calls["peer"] >= 0)]
     receives = calls[(calls["function"] == "MPI_Irecv") & (calls["peer"] >= 0)]
     there = sends.groupby(["rank", "peer", "bytes"]).size().to_dict()
@@ -51,10 +60,25 @@ def against_report(run, windows, calls, report):
     same(run.origin_ns, report["origin_monotonic_ns"], "origin")
     same(len(run.events()), report["events"], "events")
     same(run.missing, report["missing"], "missing ranks")
-    columns = ["rank", "thread", "ordinal", "start_ns", "stop_ns", "start_alarm", "kind", "opened_by", "closed_by", "bcast"]
+    columns = [
+        "rank",
+        "thread",
+        "ordinal",
+        "start_ns",
+        "stop_ns",
+        "start_alarm",
+        "kind",
+        "opened_by",
+        "closed_by",
+        "bcast",
+    ]
     ours = windows[columns].astype(object).where(windows[columns].notna(), None)
     theirs = [tuple(w[c] for c in columns) for w in report["windows"]]
-    same(sorted(map(str, ours.itertuples(index=False, name=None))), sorted(map(str, theirs)), "windows of the report")
+    same(
+        sorted(map(str, ours.itertuples(index=False, name=None))),
+        sorted(map(str, theirs)),
+        "windows of the report",
+    )
     key = ["rank", "process", "function"]
     count = calls.groupby(key, observed=True).agg(n=("bytes", "size"), bytes=("bytes", "sum"))
     outer = calls[calls["depth"] == 0].groupby(key, observed=True)["duration_ns"].sum()
@@ -64,7 +88,11 @@ def against_report(run, windows, calls, report):
         for function in rank["functions"]:
             at = (*process[rank["file"]], function["name"])
             row, time = count.loc[at], float(outer.get(at, 0))
-            same((int(row["n"]), int(row["bytes"])), (function["calls"], function["bytes"]), f"calls and bytes of {at}")
+            same(
+                (int(row["n"]), int(row["bytes"])),
+                (function["calls"], function["bytes"]),
+                f"calls and bytes of {at}",
+            )
             listed += function["calls"]
             # Each call is rounded, and so are the digits of the JSON.
             if abs(time - function["time_ns"]) > row["n"] + 1e-8 * time:

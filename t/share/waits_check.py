@@ -55,34 +55,63 @@ def main(run, log):
         cause = timed[label, whom]
         for rank in who:
             before, after = timed[label, rank]
-            found = long[(long["kind"] == kind) & (long["rank"] == rank) & (long["begin_ns"] >= before - slack) & (long["begin_ns"] <= after)]
+            found = long[
+                (long["kind"] == kind)
+                & (long["rank"] == rank)
+                & (long["begin_ns"] >= before - slack)
+                & (long["begin_ns"] <= after)
+            ]
             # On a busy machine, the rank that should wait may be held up and come late itself.
             waited = cause[0] - before
             check(len(found) <= 1, f"{label} of rank {rank}: {len(found)} waits, not one")
-            check(len(found) == 1 or waited < late * 3 // 4, f"{label} of rank {rank}: no wait where the program has {waited} ns")
+            check(
+                len(found) == 1 or waited < late * 3 // 4,
+                f"{label} of rank {rank}: no wait where the program has {waited} ns",
+            )
             seen += len(found)
             for w in found.itertuples():
                 check((w.function, w.for_rank) == (function, whom), f"{label} of rank {rank}: {w}")
                 end = w.begin_ns + w.wait_ns  # then the other rank came
-                check(cause[0] - slack <= end <= cause[1] + slack, f"{label} of rank {rank} ends at {end}, not in {cause}")
+                check(
+                    cause[0] - slack <= end <= cause[1] + slack,
+                    f"{label} of rank {rank} ends at {end}, not in {cause}",
+                )
     check(seen >= 1, f"only {seen} of the waits came about")
     # Other long waits are in the program's own barriers between the parts.
-    in_parts = [w for w in long.itertuples() if w.function != "MPI_Barrier" and w.wait_ns > late * 3 // 4]
-    known = [w for w in in_parts if any(w.function == f and w.kind == k and w.rank in who for k, who, _, f in WANTED.values())]
+    in_parts = [
+        w for w in long.itertuples() if w.function != "MPI_Barrier" and w.wait_ns > late * 3 // 4
+    ]
+    known = [
+        w
+        for w in in_parts
+        if any(
+            w.function == f and w.kind == k and w.rank in who for k, who, _, f in WANTED.values()
+        )
+    ]
     check(known == in_parts, f"long waits that nobody made: {in_parts}")
-    early = waits[(waits["kind"] == "late sender") & (waits["rank"] == 1) & (waits["begin_ns"] >= timed["early", 1][0] - slack)
-                  & (waits["begin_ns"] <= timed["early", 1][1])]  # fmt: skip
+    early = waits[
+        (waits["kind"] == "late sender")
+        & (waits["rank"] == 1)
+        & (waits["begin_ns"] >= timed["early", 1][0] - slack)
+        & (waits["begin_ns"] <= timed["early", 1][1])
+    ]
     check(len(early) == 0, f"a wait for a message that was there: {early}")
     for what, place in (("messages", 0), ("bytes", 1)):
         matrix = opened.mpi_matrix(what)
         got = {(s, r): int(matrix.loc[s, r]) for s in range(3) for r in range(3)}
         check(got == {k: v[place] for k, v in sent.items()}, f"{what}: {got} are not {sent}")
     check(len(opened.messages()) == sum(v[0] for v in sent.values()), "messages")
-    check(opened.mpi_matrix().attrs["source"] == "messages", f"the matrix is of {opened.mpi_matrix().attrs['source']}")
+    check(
+        opened.mpi_matrix().attrs["source"] == "messages",
+        f"the matrix is of {opened.mpi_matrix().attrs['source']}",
+    )
     uneven(opened, timed)
     for p in problems:
         print(p)
-    print(f"{len(waits)} waits, {len(long)} of them long; source of the matrix: {opened.mpi_matrix().attrs['source']}")
+    print(
+        f"{len(waits)} waits, {len(long)} of them long; source of the matrix: "
+        f"{opened.mpi_matrix().attrs['source']}"
+    )
     return bool(problems)
 
 
@@ -96,17 +125,33 @@ def uneven(opened, timed):
     whole = {int(w.rank): int(w.duration_ns) for w in windows.itertuples()}
     outside = {r: whole[r] - spent[r] for r in whole}
     row = opened.imbalance("run").iloc[0]
-    check(row["max_rank"] == max(outside, key=outside.get) and row["min_rank"] == min(outside, key=outside.get), f"who: {row} {outside}")
-    check(abs(row["imbalance"] - max(outside.values()) * 3 / sum(outside.values())) < 1e-9, f"imbalance: {row}")
+    check(
+        row["max_rank"] == max(outside, key=outside.get)
+        and row["min_rank"] == min(outside, key=outside.get),
+        f"who: {row} {outside}",
+    )
+    check(
+        abs(row["imbalance"] - max(outside.values()) * 3 / sum(outside.values())) < 1e-9,
+        f"imbalance: {row}",
+    )
     statistics = opened.window_statistics().set_index(["window", "quantity"])
     shares = {r: spent[r] / whole[r] for r in whole}
     row = statistics.loc[0, "mpi_share"]
-    check(abs(row["max"] - max(shares.values())) < 1e-9 and abs(row["mean"] - sum(shares.values()) / 3) < 1e-9, f"share: {row} {shares}")
+    check(
+        abs(row["max"] - max(shares.values())) < 1e-9
+        and abs(row["mean"] - sum(shares.values()) / 3) < 1e-9,
+        f"share: {row} {shares}",
+    )
     check(statistics.loc[0, "calls"]["max"] == calls.groupby("rank").size().max(), "calls")
-    check(statistics.loc[0, "duration_ns"]["min_rank"] == min(whole, key=whole.get), "shortest window")
+    check(
+        statistics.loc[0, "duration_ns"]["min_rank"] == min(whole, key=whole.get), "shortest window"
+    )
     by_function = opened.imbalance("function").set_index("function")
     one = by_function.loc["MPI_Ssend"]
-    check(one["max_rank"] == 0 and abs(one["imbalance"] - 3) < 1e-9 and one["calls"] == 1, f"MPI_Ssend: {one}")
+    check(
+        one["max_rank"] == 0 and abs(one["imbalance"] - 3) < 1e-9 and one["calls"] == 1,
+        f"MPI_Ssend: {one}",
+    )
 
 
 if __name__ == "__main__":

@@ -48,9 +48,17 @@ def remove(path):
 
 def convert(regtrace, name, run, damaged):
     """Returns what is wrong with the conversion, or None."""
-    words = [*CONVERSIONS[name], *(["-policy", "salvage"] if damaged and name in WITH_POLICY else []), "--wait", "0", run]
+    words = [
+        *CONVERSIONS[name],
+        *(["-policy", "salvage"] if damaged and name in WITH_POLICY else []),
+        "--wait",
+        "0",
+        run,
+    ]
     try:
-        r = subprocess.run([regtrace, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
+        r = subprocess.run(
+            [regtrace, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT
+        )
     except subprocess.TimeoutExpired:
         return f"{words}: took longer than {LIMIT} s"
     there = os.path.lexists(OUT)
@@ -75,7 +83,12 @@ def damage(run, scratch, rng):
     remove(scratch)
     shutil.copytree(run, scratch)
     remove(os.path.join(scratch, "regtrace.h5"))
-    path = os.path.join(scratch, rng.choice(sorted(n for n in os.listdir(scratch) if n.startswith("rank-") and n.endswith(".h5"))))
+    path = os.path.join(
+        scratch,
+        rng.choice(
+            sorted(n for n in os.listdir(scratch) if n.startswith("rank-") and n.endswith(".h5"))
+        ),
+    )
     with open(path, "rb") as f:
         data = bytearray(f.read())
     if rng.random() < 0.25:

@@ -41,11 +41,22 @@ static const char tail[] =
     "  });\n"
     "}\n"
     "const sure = document.getElementById('sure'), find = document.getElementById('find');\n"
+    "const hide = (element, is) => element.classList.toggle('hidden', is);\n"
     "function filter() {\n"
     "  const text = find.value.toLowerCase();\n"
-    "  for (const row of document.querySelectorAll('tbody tr'))\n"
-    "    row.classList.toggle('hidden', sure.checked && !row.classList.contains('any') ||\n"
-    "      !row.firstElementChild.textContent.toLowerCase().includes(text));\n"
+    "  let left = 0;\n"
+    "  for (const table of document.querySelectorAll('table')) {\n"
+    "    let rows = 0;\n"
+    "    for (const row of table.tBodies[0].rows) {\n"
+    "      const has = row.firstElementChild.textContent.toLowerCase().includes(text);\n"
+    "      hide(row, !has || sure.checked && !row.classList.contains('any'));\n"
+    "      rows += !row.classList.contains('hidden');\n"
+    "    }\n"
+    "    hide(table, rows === 0);\n"
+    "    hide(table.previousElementSibling, rows === 0);\n"
+    "    left += rows;\n"
+    "  }\n"
+    "  hide(document.getElementById('none'), left > 0);\n"
     "}\n"
     "sure.addEventListener('change', filter);\n"
     "find.addEventListener('input', filter);\n"
@@ -143,7 +154,8 @@ void diff_print_html(FILE *out, const struct diff *d)
         (void)fputs("<p><b>" DIFF_CHAINS_DIFFER "</b></p>\n", out);
     (void)fputs("<p>Click on a column to sort by it. <label><input type=\"checkbox\" id=\"sure\"> "
                 "only marked rows</label> <label>with the text "
-                "<input id=\"find\"></label></p>\n",
+                "<input id=\"find\"></label></p>\n"
+                "<p id=\"none\" class=\"hidden\">No row of any table matches.</p>\n",
                 out);
     for (int table = 0; table < DIFF_TABLES; table++)
         write_table(out, d, (enum diff_table)table);

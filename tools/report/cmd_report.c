@@ -126,10 +126,12 @@ static void print_one(const struct report_options *o, struct report *r, const st
                      "-total has no use: no window of %s stands for a whole run "
                      "(uniform, or a regions file)",
                      r->dir);
+    if (r->failed == r->rank_count && !o->json) /* the errors say why */
+        return;
+    if ((o->folded || o->pprof || o->speedscope) && r->call_tree.keys.count == 0)
+        tool_warning("report", "%s: no MPI call was recorded: %s", r->dir, report_why_no_call(r));
     if (o->json)
         report_print_json(stdout, r, e);
-    else if (o->folded && r->call_tree.keys.count == 0)
-        tool_warning("report", "%s: no MPI call was recorded", r->dir);
     else if (o->folded)
         call_tree_print_folded(stdout, r);
     else if ((o->pprof && call_tree_print_pprof(stdout, r) != 0) ||
@@ -141,8 +143,17 @@ static void print_one(const struct report_options *o, struct report *r, const st
         report_print_critical_path(stdout, r, (size_t)o->top, o->all);
     else if (o->tree)
         call_tree_print(stdout, r, (size_t)o->top);
-    else if (r->failed < r->rank_count)
+    else
         report_print_text(stdout, r, e, (size_t)o->top, o->all);
+}
+
+/* Returns TOOL_FAILURE if a file could not be read. */
+static int print_errors(const struct report *r)
+{
+    for (size_t i = 0; i < r->rank_count; i++)
+        if (r->ranks[i].error != NULL)
+            tool_error("report", "%s: %s", r->ranks[i].file, r->ranks[i].error);
+    return r->failed > 0 ? TOOL_FAILURE : TOOL_OK;
 }
 
 static int report_one(const struct report_options *o, const char *path)
@@ -165,10 +176,7 @@ static int report_one(const struct report_options *o, const char *path)
         report_collect_waits(&r, run, &o->ranks, 2);
         print_one(o, &r, &whole);
     }
-    for (size_t i = 0; i < r.rank_count; i++)
-        if (r.ranks[i].error != NULL)
-            tool_error("report", "%s: %s", r.ranks[i].file, r.ranks[i].error);
-    if (r.failed > 0)
+    if (print_errors(&r) != TOOL_OK)
         code = TOOL_FAILURE;
     report_free(&r);
     report_free(&whole);
@@ -176,8 +184,9 @@ static int report_one(const struct report_options *o, const char *path)
     return code;
 }
 
-static int efficiency_one(const struct report_options *o, const char *path,
-                          struct efficiency_run *out)
+/* Returns true if *out is filled in. Sets *code to TOOL_FAILURE if anything could not be read. */
+static bool efficiency_one(const struct report_options *o, const char *path,
+                           struct efficiency_run *out, int *code)
 {
     static struct report r;
     struct rt_error e = {{0}};
@@ -185,15 +194,20 @@ static int efficiency_one(const struct report_options *o, const char *path,
     int rc = run != NULL ? report_collect(&r, run, &o->ranks, &o->windows, &e) : -ENOENT;
     if (run != NULL && rc != 0)
         tool_error("report", "%s", e.text);
-    if (rc == 0) {
+    if (print_errors(&r) != TOOL_OK)
+        *code = TOOL_FAILURE;
+    bool found = rc == 0 && r.failed < r.rank_count;
+    if (found) {
         report_collect_waits(&r, run, &o->ranks, 1);
         rc = efficiency_of(out, &r);
         if (rc != 0)
             tool_error("report", "no memory");
     }
+    if (rc != 0)
+        *code = TOOL_FAILURE;
     report_free(&r);
     rt_run_close(run);
-    return rc == 0 ? TOOL_OK : TOOL_FAILURE;
+    return found && rc == 0;
 }
 
 /* Shows all runs side by side. */
@@ -202,12 +216,9 @@ static int report_efficiency(const struct report_options *o)
     struct efficiency_run *runs = calloc(o->paths, sizeof *runs);
     size_t count = 0;
     int code = runs != NULL ? TOOL_OK : TOOL_FAILURE;
-    for (size_t i = 0; i < o->paths && runs != NULL; i++) {
-        if (efficiency_one(o, o->path[i], &runs[count]) == TOOL_OK)
+    for (size_t i = 0; i < o->paths && runs != NULL; i++)
+        if (efficiency_one(o, o->path[i], &runs[count], &code))
             count++;
-        else
-            code = TOOL_FAILURE;
-    }
     if (count > 0)
         o->json ? efficiency_json(stdout, runs, count)
                 : efficiency_print(stdout, runs, count, o->all);
@@ -298,7 +309,9 @@ const struct command command_report = {
         "clock offsets of nodes are applied. Time in MPI is that of outermost calls, inside "
         "windows only; nested "
         "calls (made by callbacks and by the library itself) are counted, but not timed again. "
-        "Bytes are those "
+        "A line has the share of local queries (MPI_Wtime, MPI_Comm_rank ...) in it if that is "
+        "more "
+        "than 1 %. Bytes are those "
         "given to the calls, 0 for MPI_PROC_NULL; received are those of completed receives. The "
         "imbalance is the "
         "longest rank's time "

@@ -232,6 +232,8 @@ bool report_spread_of(const struct report *r, int f, struct report_spread *out);
 const char *report_window_reason(uint8_t reason);
 /* Returns the name of an MPI function that occurs in the run; "?": it does not. */
 const char *report_mpi_name(const struct report *r, uint32_t function);
+/* Returns why the report has no MPI call, with the remedy. */
+const char *report_why_no_call(const struct report *r);
 /* Keeps the name of the function of an event's code. */
 void report_name_function(struct report *r, const struct rt_rank *rank, uint32_t code);
 /* Returns the thread of that number, or NULL. */

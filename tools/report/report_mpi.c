@@ -42,6 +42,16 @@ bool report_spread_of(const struct report *r, int f, struct report_spread *out)
     return out->calls > 0;
 }
 
+const char *report_why_no_call(const struct report *r)
+{
+    size_t windows = 0;
+    for (size_t i = 0; i < r->rank_count; i++)
+        windows += r->ranks[i].window_count;
+    return windows == 0 ? "no window opened; `regtrace report` shows its chains and alarms"
+                        : "the program called no MPI in windows; regtrace run -sample cpu:10ms, "
+                          "and `regtrace report --hot --folded`, show programs without MPI, too";
+}
+
 static int by_time(const void *a, const void *b, void *report)
 {
     struct report_spread x, y;
@@ -65,6 +75,45 @@ static void print_spread(FILE *out, const char *name, const struct report_spread
                   all_ns > 0 ? 100 * s->total_ns / all_ns : 0.0, report_time_text(mean, s->mean_ns),
                   report_time_text(most, s->max_ns), rank, imbalance,
                   report_bytes_text(bytes, s->bytes));
+}
+
+/* Returns true for functions that ask the own process alone, however the library is made. */
+static bool is_local_query(const char *name)
+{
+    static const char *const all[] = {
+        "Wtime",       "Wtick",       "Comm_rank",    "Comm_size",         "Comm_remote_size",
+        "Initialized", "Finalized",   "Query_thread", "Is_thread_main",    "Comm_get_attr",
+        "Group_rank",  "Group_size",  "Get_count",    "Get_count_c",       "Get_elements",
+        "Get_version", "Get_address", "Type_size",    "Type_get_extent",   "Comm_test_inter",
+        "Comm_group",  "Cart_coords", "Cart_rank",    "Get_processor_name"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strncmp(name, "MPI_", 4) == 0 && strcmp(name + 4, all[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Prints the share of local queries if they are more than 1 % of the time in MPI: so much of it is
+ * no communication. `order`: the functions of the report, by time. */
+static void print_local(FILE *out, const struct report *r, const int *order, size_t n,
+                        double all_ns)
+{
+    const char *longest = NULL;
+    uint64_t calls = 0;
+    double ns = 0;
+    struct report_spread s;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_local_query(r->names[order[i]]))
+            continue;
+        (void)report_spread_of(r, order[i], &s);
+        longest = longest != NULL ? longest : r->names[order[i]];
+        calls += s.calls;
+        ns += s.total_ns;
+    }
+    if (ns > 0.01 * all_ns)
+        (void)fprintf(out,
+                      "  %.1f%% of it are local queries, which no other rank delays: %" PRIu64
+                      " call%s, most time in %s\n",
+                      100 * ns / all_ns, calls, calls == 1 ? "" : "s", longest);
 }
 
 static bool has_worlds(const struct report *r)
@@ -101,4 +150,5 @@ void report_print_mpi(FILE *out, const struct report *r, size_t top)
     if (top != 0 && n > top)
         (void)fprintf(out, "  ... %zu more functions (-top 0 shows all)\n", n - top);
     print_spread(out, "all of MPI (outermost calls)", &all, all.total_ns);
+    print_local(out, r, order, n, all.total_ns);
 }

@@ -21,7 +21,8 @@ except ModuleNotFoundError as _missing:
     if _missing.name not in ("h5py", "numpy", "pandas"):
         raise
     raise ModuleNotFoundError(
-        f"regtrace: {sys.executable} has no {_missing.name}: install python3-h5py and python3-pandas, or use a Python that has "
+        f"regtrace: {sys.executable} has no {_missing.name}: install python3-h5py and "
+        "python3-pandas, or use a Python that has "
         "them, perhaps /usr/bin/python3", name=_missing.name) from None  # fmt: skip
 
 from regtrace.codes import ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT, Flag
@@ -29,7 +30,19 @@ from regtrace.comparison import diff, efficiency
 from regtrace.errors import IncompleteWarning, RegtraceError
 from regtrace.run import Run
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "PROC_NULL", "ROOT", "Flag", "IncompleteWarning", "RegtraceError", "Run", "diff", "efficiency", "open"]
+__all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
+    "PROC_NULL",
+    "ROOT",
+    "Flag",
+    "IncompleteWarning",
+    "RegtraceError",
+    "Run",
+    "diff",
+    "efficiency",
+    "open",
+]
 __version__ = "0.1.0"
 
 

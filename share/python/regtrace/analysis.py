@@ -37,13 +37,24 @@ def matrix(messages, unmatched, size, what):
     sends = unmatched[unmatched["is_send"] != 0]
     nowhere = (sends["receiver"] < 0) | (sends["receiver"] >= size)
     if nowhere.any():
-        _say(f"{int(nowhere.sum())} sends to ranks that are not known, or that the run does not have, are left out")
+        _say(
+            f"{int(nowhere.sum())} sends to ranks that are not known, or that the run does not "
+            "have, are left out"
+        )
     tables = {"messages": messages, "sends": sends[~nowhere]}
     out = np.zeros((size, size), dtype=np.int64)
     for table in tables.values():
-        np.add.at(out, (table["sender"].to_numpy(), table["receiver"].to_numpy()), table["bytes"].to_numpy() if what == "bytes" else 1)
-    frame = pd.DataFrame(out, index=pd.RangeIndex(size, name="sender"), columns=pd.RangeIndex(size, name="receiver"))
-    frame.attrs["source"] = " and ".join(name for name, table in tables.items() if len(table)) or "messages"
+        np.add.at(
+            out,
+            (table["sender"].to_numpy(), table["receiver"].to_numpy()),
+            table["bytes"].to_numpy() if what == "bytes" else 1,
+        )
+    frame = pd.DataFrame(
+        out, index=pd.RangeIndex(size, name="sender"), columns=pd.RangeIndex(size, name="receiver")
+    )
+    frame.attrs["source"] = (
+        " and ".join(name for name, table in tables.items() if len(table)) or "messages"
+    )
     return frame
 
 
@@ -66,11 +77,21 @@ def per_window(windows, calls):
     """
     windows = _of_mpi_threads(windows, calls)
     icount = windows["stop_icount"].astype("Float64") - windows["start_icount"].astype("Float64")
-    windows = windows.assign(instructions=icount, duration_ns=windows["duration_ns"].astype(np.int64))
+    windows = windows.assign(
+        instructions=icount, duration_ns=windows["duration_ns"].astype(np.int64)
+    )
     keys = ["rank", "window"]
-    out = windows.rename(columns={"ordinal": "window"}).groupby(keys).agg(
-        duration_ns=("duration_ns", "sum"), instructions=("instructions", lambda s: s.sum(skipna=False)))  # fmt: skip
-    made = calls.groupby(keys).agg(mpi_ns=("duration_ns", "sum"), calls=("duration_ns", "size"), bytes=("bytes", "sum"))
+    out = (
+        windows.rename(columns={"ordinal": "window"})
+        .groupby(keys)
+        .agg(
+            duration_ns=("duration_ns", "sum"),
+            instructions=("instructions", lambda s: s.sum(skipna=False)),
+        )
+    )
+    made = calls.groupby(keys).agg(
+        mpi_ns=("duration_ns", "sum"), calls=("duration_ns", "size"), bytes=("bytes", "sum")
+    )
     out = out.join(made)
     for column in ("mpi_ns", "calls", "bytes"):
         out[column] = out[column].fillna(0).astype(np.int64)
@@ -83,15 +104,24 @@ def _spread(values, ranks):
     """Returns mean, minimum and maximum over ranks, the ranks of both, and max / mean."""
     values, ranks = np.asarray(values, dtype=np.float64), np.asarray(ranks)
     mean = values.mean()
-    return {"ranks": len(values), "mean": mean, "min": values.min(), "min_rank": int(ranks[values.argmin()]), "max": values.max(),
-            "max_rank": int(ranks[values.argmax()]), "imbalance": values.max() / mean if mean > 0 else np.nan}  # fmt: skip
+    return {
+        "ranks": len(values),
+        "mean": mean,
+        "min": values.min(),
+        "min_rank": int(ranks[values.argmin()]),
+        "max": values.max(),
+        "max_rank": int(ranks[values.argmax()]),
+        "imbalance": values.max() / mean if mean > 0 else np.nan,
+    }
 
 
 def imbalance(windows, calls, by):
     """Returns how uneven work is over ranks; see Run.imbalance()."""
     table = per_window(windows, calls)
     if by == "window":
-        rows = [{"window": w, **_spread(p["outside_ns"], p["rank"])} for w, p in table.groupby("window")]
+        rows = [
+            {"window": w, **_spread(p["outside_ns"], p["rank"])} for w, p in table.groupby("window")
+        ]
         return pd.DataFrame(rows)
     if by == "run":
         p = table.groupby("rank")["outside_ns"].sum()
@@ -104,7 +134,11 @@ def imbalance(windows, calls, by):
         spent = p.groupby("rank")["duration_ns"].sum().reindex(ranks, fill_value=0)
         rows.append({"function": function, "calls": len(p), **_spread(spent.to_numpy(), ranks)})
     frame = pd.DataFrame(rows)
-    return frame.sort_values("max", ascending=False, kind="stable", ignore_index=True) if len(frame) else frame
+    return (
+        frame.sort_values("max", ascending=False, kind="stable", ignore_index=True)
+        if len(frame)
+        else frame
+    )
 
 
 def window_statistics(windows, calls):
@@ -114,5 +148,11 @@ def window_statistics(windows, calls):
         for quantity in ("duration_ns", "mpi_share", "calls", "bytes", "instructions"):
             known = p[p[quantity].notna()]
             if len(known):
-                rows.append({"window": window, "quantity": quantity, **_spread(known[quantity].astype(float), known["rank"])})
+                rows.append(
+                    {
+                        "window": window,
+                        "quantity": quantity,
+                        **_spread(known[quantity].astype(float), known["rank"]),
+                    }
+                )
     return pd.DataFrame(rows)

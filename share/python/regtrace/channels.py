@@ -47,11 +47,16 @@ class Channels:
                 if "channels" not in f or int(f.attrs.get("finished", 0)) != 1:
                     raise RegtraceError(f"{self.path} is not a file of `regtrace emulate`")
                 if int(f.attrs["schema_version"]) > SCHEMA:
-                    raise RegtraceError(f"{self.path} has schema {f.attrs['schema_version']}, this package reads up to {SCHEMA}: use the "
-                                        "package of the regtrace that wrote it")  # fmt: skip
+                    raise RegtraceError(
+                        f"{self.path} has schema {f.attrs['schema_version']}, this package reads "
+                        f"up to {SCHEMA}: use the "
+                        "package of the regtrace that wrote it"
+                    )
                 yield f
         except (OSError, KeyError, RuntimeError) as problem:
-            raise RegtraceError(f"{self.path} cannot be read ({problem}): `regtrace emulate` makes it anew") from problem
+            raise RegtraceError(
+                f"{self.path} cannot be read ({problem}): `regtrace emulate` makes it anew"
+            ) from problem
 
     def check_age(self, files):
         """Warns if the rank files have another number of events than the file was made from."""
@@ -60,14 +65,28 @@ class Channels:
             events = int(f.attrs["events"])
         now = sum(file.event_count() for file in files if (file.rank, file.pid) in have)
         if now != events:
-            warnings.warn(f"{self.path} is of {events} events, the rank files have {now}: `regtrace emulate` makes it anew",
-                          IncompleteWarning, stacklevel=4)  # fmt: skip
+            warnings.warn(
+                f"{self.path} is of {events} events, the rank files have {now}: `regtrace emulate` "
+                "makes it anew",
+                IncompleteWarning,
+                stacklevel=4,
+            )
 
     def names(self, rows):
         with self.opened() as f:
             group = f["channels"][_side(rows)]
-            return pd.DataFrame([{"name": n, "title": _text(d.attrs["title"]), "kind": _text(d.attrs["kind"]), "changes": d.shape[0]}
-                                 for n, d in group.items()], columns=["name", "title", "kind", "changes"])  # fmt: skip
+            return pd.DataFrame(
+                [
+                    {
+                        "name": n,
+                        "title": _text(d.attrs["title"]),
+                        "kind": _text(d.attrs["kind"]),
+                        "changes": d.shape[0],
+                    }
+                    for n, d in group.items()
+                ],
+                columns=["name", "title", "kind", "changes"],
+            )
 
     def channel(self, name, rows):
         """Returns (a row per span of time in which one state shows, origin in ns).
@@ -80,11 +99,17 @@ class Channels:
             if name not in group:
                 near = difflib.get_close_matches(name, list(group), n=3, cutoff=0.5)
                 hint = f"; near it: {', '.join(near)}" if near else ""
-                raise RegtraceError(f"nothing in {self.path} shows {name!r} of {rows}s: run.channels() has the names{hint}")
+                raise RegtraceError(
+                    f"nothing in {self.path} shows {name!r} of {rows}s: run.channels() has the "
+                    f"names{hint}"
+                )
             changes, end = group[name][:], int(f.attrs["end_ns"])
             where = _plain(f["rows"][rows][:])
             labels = f["labels"][:]
-            labels = {int(r["value"]): _text(r["text"]) for r in labels[labels["channel"] == name.encode()]}
+            labels = {
+                int(r["value"]): _text(r["text"])
+                for r in labels[labels["channel"] == name.encode()]
+            }
         order = np.lexsort((np.arange(len(changes)), changes["time"], changes["row"]))
         changes = changes[order]
         stop = np.full(len(changes), end, dtype=np.int64)
@@ -92,13 +117,15 @@ class Channels:
         stop[:-1][same] = changes["time"][1:][same]
         where = where.set_index("row").loc[changes["row"]].reset_index(drop=True)
         states = changes["state"]
-        frame = pd.DataFrame({
-            "begin_ns": changes["time"],
-            "end_ns": stop,
-            "duration_ns": stop - changes["time"],
-            "state": states,
-            "label": pd.array([labels.get(int(s), pd.NA) for s in states], dtype="string"),
-        })  # fmt: skip
+        frame = pd.DataFrame(
+            {
+                "begin_ns": changes["time"],
+                "end_ns": stop,
+                "duration_ns": stop - changes["time"],
+                "state": states,
+                "label": pd.array([labels.get(int(s), pd.NA) for s in states], dtype="string"),
+            }
+        )
         front = ["rank", "thread"] if rows == "thread" else ["host", "number"]
         return pd.concat([where[front], frame], axis=1), self.origin()
 
@@ -108,14 +135,17 @@ class Channels:
             return int(f.attrs["origin_ns"])
 
     def has_matches(self, counts):
-        """Returns whether the file is there, and has the matches of these rank files as they are now.
+        """Returns whether the file is there, with the matches of these rank files as they are now.
 
         counts: (rank, pid) of each file -> number of its events.
         """
         if not os.path.exists(self.path):
             return False
         with self.opened() as f:
-            if not {"messages", "unmatched", "waits"} <= f.keys() or _text(f.attrs.get("messages", "")) != "all":
+            if (
+                not {"messages", "unmatched", "waits"} <= f.keys()
+                or _text(f.attrs.get("messages", "")) != "all"
+            ):
                 return False
             have = {(int(r["rank"]), int(r["pid"])) for r in f["rows/thread"][:]}
             events = int(f.attrs["events"])
@@ -126,9 +156,14 @@ class Channels:
         """Returns a Matches, whose times are ns of CLOCK_MONOTONIC on rank 0's node."""
         with self.opened() as f:
             if not {"messages", "unmatched", "waits"} <= f.keys():
-                raise RegtraceError(f"{self.path} was made by another version of regtrace: `regtrace emulate` of this one makes it anew")
+                raise RegtraceError(
+                    f"{self.path} was made by another version of regtrace: `regtrace emulate` of "
+                    "this one makes it anew"
+                )
             threads, origin = _plain(f["rows/thread"][:]), int(f.attrs["origin_ns"])
-            messages, unmatched, waits = (_plain(f[name][:]) for name in ("messages", "unmatched", "waits"))
+            messages, unmatched, waits = (
+                _plain(f[name][:]) for name in ("messages", "unmatched", "waits")
+            )
             reasons = _text(f["unmatched"].attrs["reasons"]).split("; ")
             kinds = _text(f["waits"].attrs["kinds"]).split("; ")
             left = int(f["waits"].attrs["unmatched_collectives"])

@@ -19,7 +19,11 @@ class Clock:
         self.ns0 = int(first["monotonic_ns"]) if self.known else 0
         self.realtime_minus_monotonic = int(first["realtime_ns"]) - self.ns0 if self.known else None
         self.rate = nominal_ns_per_tick if nominal_ns_per_tick > 0 else 1.0
-        if self.known and int(last["monotonic_ns"]) > self.ns0 + CLOSEST and int(last["ticks"]) > self.ticks0:
+        if (
+            self.known
+            and int(last["monotonic_ns"]) > self.ns0 + CLOSEST
+            and int(last["ticks"]) > self.ticks0
+        ):
             self.rate = (int(last["monotonic_ns"]) - self.ns0) / (int(last["ticks"]) - self.ticks0)
         self.offset = offset_ns
         self.drift = drift
@@ -35,4 +39,6 @@ class Clock:
 
     def span_ns(self, ticks):
         """Converts a duration in ticks to int64 ns."""
-        return np.rint(np.asarray(ticks, dtype=np.float64) * self.rate * (1.0 + self.drift)).astype(np.int64)
+        return np.rint(np.asarray(ticks, dtype=np.float64) * self.rate * (1.0 + self.drift)).astype(
+            np.int64
+        )

@@ -99,7 +99,11 @@ def select(wanted, names, level=3):
             near = difflib.get_close_matches(item, set(names.values()), n=3, cutoff=0.6)
             hint = "; near it: " + ", ".join(near) if near else ""
             if not item.startswith(("MPI_", "MPIX_")):
-                raise RegtraceError(f"no event is called {item!r}: names are those of run.event_names(){hint}")
-            warnings.warn(f"nobody called {item} in this run{hint}", IncompleteWarning, stacklevel=level)
+                raise RegtraceError(
+                    f"no event is called {item!r}: names are those of run.event_names(){hint}"
+                )
+            warnings.warn(
+                f"nobody called {item} in this run{hint}", IncompleteWarning, stacklevel=level
+            )
         found |= hits
     return np.array(sorted(found), dtype=np.uint32)

@@ -13,8 +13,11 @@ from regtrace.errors import IncompleteWarning
 def _figures(figures):
     """Returns the figures of a window, or of all; those that are not known are NaN."""
     whole = ("processes", "unfinished_processes", "dropped")
-    return {name: value if name in whole else np.nan if value is None else float(value)
-            for name, value in figures.items() if name not in ("dir", "why_not", "windows", "windows_ns", "ordinal")}  # fmt: skip
+    return {
+        name: value if name in whole else np.nan if value is None else float(value)
+        for name, value in figures.items()
+        if name not in ("dir", "why_not", "windows", "windows_ns", "ordinal")
+    }
 
 
 def efficiency_rows(runs, stacklevel):

@@ -6,9 +6,22 @@
 
 import re
 
-INSTRUCTIONS = {"instructions", "papi-tot-ins", "inst-retired", "instruction-retired", "instructions-retired",
-                "retired-instructions"}  # fmt: skip
-CYCLES = {"cycles", "cpu-cycles", "papi-tot-cyc", "cpu-clk-unhalted", "unhalted-core-cycles", "cycles-not-in-halt"}
+INSTRUCTIONS = {
+    "instructions",
+    "papi-tot-ins",
+    "inst-retired",
+    "instruction-retired",
+    "instructions-retired",
+    "retired-instructions",
+}
+CYCLES = {
+    "cycles",
+    "cpu-cycles",
+    "papi-tot-cyc",
+    "cpu-clk-unhalted",
+    "unhalted-core-cycles",
+    "cycles-not-in-halt",
+}
 _PAPI_MISS = re.compile(r"papi-(br-msp|tlb-(dm|im|tl)|prf-dm|l[123]-(dcm|icm|tcm|ldm|stm))")
 
 
@@ -33,4 +46,6 @@ def is_miss(name):
     name = _whole(name)
     if name.startswith("papi-"):
         return _PAPI_MISS.fullmatch(name.partition(":")[0]) is not None
-    return any(w in name for w in ("miss", "refill", "mispred", "mis-pred")) and not any(w in name for w in ("cycles", "stall"))
+    return any(w in name for w in ("miss", "refill", "mispred", "mis-pred")) and not any(
+        w in name for w in ("cycles", "stall")
+    )

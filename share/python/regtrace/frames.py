@@ -57,8 +57,12 @@ def span(text):
     """Returns (first, last) of the text "4" or "4-9"; raises RegtraceError for another."""
     first, dash, last = text.partition("-")
     last = last if dash else first
-    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()) or int(last) < int(first):
-        raise RegtraceError(f"{text!r} is no span: a number (from 0) or 'N-M', N not after M, for example '4-9'")
+    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()) or int(
+        last
+    ) < int(first):
+        raise RegtraceError(
+            f"{text!r} is no span: a number (from 0) or 'N-M', N not after M, for example '4-9'"
+        )
     return int(first), int(last)
 
 
@@ -74,7 +78,10 @@ def row_range(file, window):
     if len(rows) == 0:
         return 0, 0
     high = rows["close_row"]
-    return int(rows["open_row"].min()), None if (high == np.uint64(2**64 - 1)).any() else int(high.max()) + 1
+    return (
+        int(rows["open_row"].min()),
+        None if (high == np.uint64(2**64 - 1)).any() else int(high.max()) + 1,
+    )
 
 
 def raw_blocks(file, window=None, thread=None, code=None):
@@ -115,12 +122,17 @@ def events(file, rows):
 
 def alarm_texts(file):
     """Returns the texts of the alarms of all chains, as the user wrote them, by number."""
-    return {int(r["alarm"]): r["text"].decode("utf-8", "replace").rstrip("\0") for r in file.table("alarms")}
+    return {
+        int(r["alarm"]): r["text"].decode("utf-8", "replace").rstrip("\0")
+        for r in file.table("alarms")
+    }
 
 
 def alarm_column(numbers, texts):
     """Returns a column of the alarms' texts, NA for a negative number (no alarm)."""
-    return pd.array([texts.get(int(n), f"alarm {n}") if n >= 0 else pd.NA for n in numbers], dtype="string")
+    return pd.array(
+        [texts.get(int(n), f"alarm {n}") if n >= 0 else pd.NA for n in numbers], dtype="string"
+    )
 
 
 def opener(window, fired, all_windows):
@@ -131,7 +143,9 @@ def opener(window, fired, all_windows):
     """
     if window["start_alarm"] >= 0:
         return "alarm"
-    firing = all_windows[(all_windows["ordinal"] == window["ordinal"]) & (all_windows["firing"] != 0)]
+    firing = all_windows[
+        (all_windows["ordinal"] == window["ordinal"]) & (all_windows["firing"] != 0)
+    ]
     if not window["firing"] and len(firing):
         window = firing[0]
     before = fired[(fired["thread"] == window["thread"]) & (fired["row"] <= window["open_row"])]
@@ -149,8 +163,13 @@ def region_columns(file, rows):
         return {"region": pd.array(none, dtype="string"), "weight": pd.array(none, dtype="Float64"),
                 "multiplier": pd.array(none, dtype="Float64")}  # fmt: skip
     texts = file.strings() if (rows["region"] != 0).any() else {}
-    return {"region": pd.array([texts.get(int(i), "?") if i else pd.NA for i in rows["region"]], dtype="string")} | {
-        n: pd.array([float(v) if v > 0 else pd.NA for v in rows[n]], dtype="Float64") for n in ("weight", "multiplier")
+    return {
+        "region": pd.array(
+            [texts.get(int(i), "?") if i else pd.NA for i in rows["region"]], dtype="string"
+        )
+    } | {
+        n: pd.array([float(v) if v > 0 else pd.NA for v in rows[n]], dtype="Float64")
+        for n in ("weight", "multiplier")
     }
 
 
@@ -270,7 +289,9 @@ def pair_rows(rows, edge, key, lost):
         ends.append(at[e])
         alone.append(at[a])
         depths.append(d)
-    join = lambda parts: np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)  # noqa: E731
+    join = (
+        lambda parts: np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+    )  # noqa: E731
     b, e, d = join(begins), join(ends), join(depths)
     order = np.lexsort((d, rows["clock"][b]))
     return b[order], e[order], join(alone), d[order]
@@ -290,7 +311,9 @@ def mpi_rows(file, **filters):
     parts = []
     for block in raw_blocks(file, **filters):
         edge, _ = codes.mpi_edges(block["code"])
-        parts.append(block[(edge != 0) | np.isin(block["code"], (codes.DROPPED, codes.MPI_CALL_PATH))])
+        parts.append(
+            block[(edge != 0) | np.isin(block["code"], (codes.DROPPED, codes.MPI_CALL_PATH))]
+        )
     rows = np.concatenate(parts) if parts else file.no_rows("events")
     return (rows, *codes.mpi_edges(rows["code"]))
 
@@ -300,7 +323,9 @@ def mpi_paths(rows, leaves):
     in_leave = (rows["flags"] & codes.Flag.PATH) != 0
     path = np.where(in_leave, field(rows, "EV_MPI_LEAVE", "path"), 0).astype(np.uint32)
     is_leave = codes.mpi_edges(rows["code"])[0] < 0
-    for at in np.flatnonzero(rows["code"] == codes.MPI_CALL_PATH):  # few: it belongs to the next leave
+    for at in np.flatnonzero(
+        rows["code"] == codes.MPI_CALL_PATH
+    ):  # few: it belongs to the next leave
         after = np.flatnonzero(is_leave[at:] & (rows["thread"][at:] == rows["thread"][at]))
         if len(after) and not in_leave[at + after[0]]:
             path[at + after[0]] = rows["a"][at]
@@ -337,7 +362,9 @@ def mpi_calls(file, function=None, **filters):
     has_facts = (leave["b"] != 0) & ((leave["flags"] & codes.Flag.PATH) == 0)
     facts = {"b": np.where(has_facts, leave["b"], enter["b"])}
     # A call with MPI_PROC_NULL has no message.
-    size = np.where(peer == codes.PROC_NULL, 0, field(facts, "EV_MPI_ENTER", "bytes")).astype(np.int64)
+    size = np.where(peer == codes.PROC_NULL, 0, field(facts, "EV_MPI_ENTER", "bytes")).astype(
+        np.int64
+    )
     calls = pd.DataFrame({
         "thread": enter["thread"],
         "window": enter["window"],
@@ -374,7 +401,9 @@ def mpi_messages(file, **filters):
     Receives have source, tag and bytes as matched; in other requests they are NA. If `unknown` is
     true, the request was made outside the window, and they hold only if it was a receive.
     """
-    rows = raw(file, code=np.array([codes.MPI_COMPLETE, codes.MPI_BYTES], dtype=np.uint32), **filters)
+    rows = raw(
+        file, code=np.array([codes.MPI_COMPLETE, codes.MPI_BYTES], dtype=np.uint32), **filters
+    )
     rows = rows[np.argsort(rows["thread"], kind="stable")]
     is_head = rows["code"] == codes.MPI_COMPLETE
     head = np.flatnonzero(is_head)
@@ -402,7 +431,9 @@ def regions(file, **filters):
     """Returns (frame with a row per named region, number of edges without a partner)."""
     both = np.array([codes.REGION_BEGIN, codes.REGION_END, codes.DROPPED], dtype=np.uint32)
     rows = raw(file, code=both, **filters)
-    edge = np.select([rows["code"] == codes.REGION_BEGIN, rows["code"] == codes.REGION_END], [1, -1], 0)
+    edge = np.select(
+        [rows["code"] == codes.REGION_BEGIN, rows["code"] == codes.REGION_END], [1, -1], 0
+    )
     b, e, alone, depth = pair_rows(rows, edge, rows["a"], rows["code"] == codes.DROPPED)
     texts = file.strings()
     begin, end = file.clock.ns(rows["clock"][b]), file.clock.ns(rows["clock"][e])
@@ -434,7 +465,9 @@ def marks(file, **filters):
             labels[kind, value] = texts.get(int(field(row, "EV_MARK_LABEL", "label")), "?")
     actions = {codes.MARK_PUSH: "push", codes.MARK_POP: "pop", codes.MARK_SET: "set"}
     rows = raw(file, code=np.array(list(actions), dtype=np.uint32), **filters)
-    kinds, values = rows["a"].astype(np.int64), rows["b"].view(np.int64) if len(rows) else np.empty(0, np.int64)
+    kinds = rows["a"].astype(np.int64)
+    values = rows["b"].view(np.int64) if len(rows) else np.empty(0, np.int64)
+    texts = [labels.get((int(k), int(v) & (2**64 - 1)), pd.NA) for k, v in zip(kinds, values)]
     return pd.DataFrame({
         "time_ns": file.clock.ns(rows["clock"]),
         "thread": rows["thread"],
@@ -443,6 +476,5 @@ def marks(file, **filters):
         "type": kinds,
         "title": pd.array([titles.get(int(k), pd.NA) for k in kinds], dtype="string"),
         "value": values,
-        "label": pd.array([labels.get((int(k), int(v) & (2**64 - 1)), pd.NA) for k, v in zip(kinds, values)],
-                          dtype="string"),
+        "label": pd.array(texts, dtype="string"),
     })  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes frames of the calls of ranks that belong together, as `regtrace emulate` has matched them."""
+"""Makes frames of the calls of ranks that belong together, as `regtrace emulate` matches them."""
 
 import dataclasses
 import warnings
@@ -12,8 +12,20 @@ from regtrace.errors import IncompleteWarning
 from regtrace.frames import nullable
 from regtrace.places import of_paths
 
-MESSAGES = ["sender", "receiver", "tag", "bytes", "send_thread", "send_window", "send_ns", "sent_ns", "receive_thread", "receive_window",
-            "receive_ns", "received_ns"]  # fmt: skip
+MESSAGES = [
+    "sender",
+    "receiver",
+    "tag",
+    "bytes",
+    "send_thread",
+    "send_window",
+    "send_ns",
+    "sent_ns",
+    "receive_thread",
+    "receive_window",
+    "receive_ns",
+    "received_ns",
+]
 UNMATCHED = [
     "end",
     "reason",
@@ -26,8 +38,20 @@ UNMATCHED = [
     "tag",
     "bytes",
 ]
-WAITS = ["kind", "rank", "thread", "window", "function", "begin_ns", "wait_ns", "for_rank", "path", "for_thread", "for_function",
-         "for_path"]  # fmt: skip
+WAITS = [
+    "kind",
+    "rank",
+    "thread",
+    "window",
+    "function",
+    "begin_ns",
+    "wait_ns",
+    "for_rank",
+    "path",
+    "for_thread",
+    "for_function",
+    "for_path",
+]
 
 
 @dataclasses.dataclass
@@ -51,7 +75,10 @@ class Matches:
         """Warns of sends and receives without a partner."""
         sends = int((self.unmatched["is_send"] != 0).sum())
         if len(self.unmatched):
-            text = f"{sends} sends and {len(self.unmatched) - sends} receives have no partner: see run.unmatched()"
+            text = (
+                f"{sends} sends and {len(self.unmatched) - sends} receives have no partner: see "
+                "run.unmatched()"
+            )
             warnings.warn(text, IncompleteWarning, stacklevel=stacklevel + 1)
 
     def message_frame(self):

@@ -92,5 +92,9 @@ def of_paths(paths, numbers, prefix=""):
     file, line = split(rows["line"])
     by_number = stacks(paths)
     stack = [by_number.get(int(number)) or None for number in numbers]
-    return {f"{prefix}site_function": pd.array(rows["function"], dtype="string"), f"{prefix}file": file, f"{prefix}line": line,
-            f"{prefix}stack": pd.array(stack, dtype="string")}  # fmt: skip
+    return {
+        f"{prefix}site_function": pd.array(rows["function"], dtype="string"),
+        f"{prefix}file": file,
+        f"{prefix}line": line,
+        f"{prefix}stack": pd.array(stack, dtype="string"),
+    }

@@ -8,9 +8,15 @@ from regtrace.errors import RegtraceError
 from regtrace.places import of_paths
 from regtrace.program import paths
 
-_NONE = (np.empty(0, dtype=[("thread", "i4")] + [(name, "u4") for name in ("path", "code", "comm", "nested")]
-                  + [(name, "u8") for name in ("calls", "ticks", "min_ticks", "max_ticks", "bytes")]),
-         np.empty(0, dtype=[("row", "u4"), ("power", "u4"), ("calls", "u8")]))  # fmt: skip
+_NONE = (
+    np.empty(
+        0,
+        dtype=[("thread", "i4")]
+        + [(name, "u4") for name in ("path", "code", "comm", "nested")]
+        + [(name, "u8") for name in ("calls", "ticks", "min_ticks", "max_ticks", "bytes")],
+    ),
+    np.empty(0, dtype=[("row", "u4"), ("power", "u4"), ("calls", "u8")]),
+)
 
 
 def _rows(file):
@@ -31,11 +37,20 @@ def calls(file, names, known=None):
     names: event code -> name. known: Places, for the columns of the call sites.
     """
     rows, ns = _rows(file)[0], file.clock.span_ns
-    frame = pd.DataFrame({
-        "thread": rows["thread"], "function": _names(rows, names), "comm": rows["comm"], "nested": rows["nested"] != 0,
-        "path": rows["path"], "calls": rows["calls"], "total_ns": ns(rows["ticks"]), "min_ns": ns(rows["min_ticks"]),
-        "max_ns": ns(rows["max_ticks"]), "bytes": rows["bytes"],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "thread": rows["thread"],
+            "function": _names(rows, names),
+            "comm": rows["comm"],
+            "nested": rows["nested"] != 0,
+            "path": rows["path"],
+            "calls": rows["calls"],
+            "total_ns": ns(rows["ticks"]),
+            "min_ns": ns(rows["min_ticks"]),
+            "max_ns": ns(rows["max_ticks"]),
+            "bytes": rows["bytes"],
+        }
+    )
     return frame if known is None else frame.assign(**of_paths(paths(file, known), rows["path"]))
 
 
@@ -44,5 +59,13 @@ def times(file, names):
     rows, powers = _rows(file)
     of = rows[powers["row"]]
     below = file.clock.span_ns(2.0 ** (powers["power"].astype(float) + 1))
-    return pd.DataFrame({"thread": of["thread"], "function": _names(of, names), "comm": of["comm"], "path": of["path"],
-                         "below_ns": below, "calls": powers["calls"]})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "thread": of["thread"],
+            "function": _names(of, names),
+            "comm": of["comm"],
+            "path": of["path"],
+            "below_ns": below,
+            "calls": powers["calls"],
+        }
+    )

@@ -26,7 +26,9 @@ def places(file, addresses, clocks):
     # If several images were loaded at one base one after another, take the latest before the event,
     # otherwise the first.
     for base in np.unique(maps["base"][1:][np.diff(maps["base"]) == 0]):
-        first, last = np.searchsorted(maps["base"], base), np.searchsorted(maps["base"], base, side="right")
+        first, last = np.searchsorted(maps["base"], base), np.searchsorted(
+            maps["base"], base, side="right"
+        )
         here = np.flatnonzero((at >= first) & (at < last))
         before = first + np.searchsorted(maps["clock"][first:last], clocks[here], side="right") - 1
         at[here] = np.maximum(before, first)
@@ -37,7 +39,9 @@ def places(file, addresses, clocks):
 def images_of(file, maps, at):
     """Returns the image (path, build id) of each row of maps, or None for -1."""
     texts = file.strings()
-    images = [(texts.get(int(row["path"]), "?"), texts.get(int(row["build_id"]), "")) for row in maps]
+    images = [
+        (texts.get(int(row["path"]), "?"), texts.get(int(row["build_id"]), "")) for row in maps
+    ]
     return [images[i] if i >= 0 else None for i in at]
 
 
@@ -48,32 +52,38 @@ def functions(file, known, **filters):
     """
     both = np.array([codes.FUNCTION_ENTER, codes.FUNCTION_LEAVE, codes.DROPPED], dtype=np.uint32)
     rows = raw(file, code=both, **filters)
-    edge = np.select([rows["code"] == codes.FUNCTION_ENTER, rows["code"] == codes.FUNCTION_LEAVE], [1, -1], 0)
+    edge = np.select(
+        [rows["code"] == codes.FUNCTION_ENTER, rows["code"] == codes.FUNCTION_LEAVE], [1, -1], 0
+    )
     b, e, alone, depth = pair_rows(rows, edge, rows["a"], rows["code"] == codes.DROPPED)
     address = rows["a"][b]
     maps, at, offset = places(file, address, rows["clock"][b])
-    distinct, inverse = np.unique(np.stack([at, offset.astype(np.int64)]), axis=1, return_inverse=True)
+    distinct, inverse = np.unique(
+        np.stack([at, offset.astype(np.int64)]), axis=1, return_inverse=True
+    )
     images = images_of(file, maps, distinct[0])
     names = [name or pd.NA for name in known.names(images, distinct[1])]
     paths = [pd.NA if image is None else image[0] for image in images]
     inverse = inverse.reshape(-1)
     begin, end = file.clock.ns(rows["clock"][b]), file.clock.ns(rows["clock"][e])
-    frame = pd.DataFrame({
-        "thread": rows["thread"][b],
-        "window": rows["window"][b],
-        "function": pd.array(np.array(names, dtype=object)[inverse], dtype="string"),
-        "begin_ns": begin,
-        "end_ns": end,
-        "duration_ns": end - begin,
-        "depth": depth,
-        "address": address,
-        "image": pd.array(np.array(paths, dtype=object)[inverse], dtype="string"),
-        "offset": offset,
-        "call_site": rows["b"][b],
-        "path": field(rows[e], "EV_FUNCTION_LEAVE", "path").astype(np.uint32),
-        "cut_begin": (rows["flags"][b] & codes.Flag.CUT) != 0,
-        "cut_end": (rows["flags"][e] & codes.Flag.CUT) != 0,
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "thread": rows["thread"][b],
+            "window": rows["window"][b],
+            "function": pd.array(np.array(names, dtype=object)[inverse], dtype="string"),
+            "begin_ns": begin,
+            "end_ns": end,
+            "duration_ns": end - begin,
+            "depth": depth,
+            "address": address,
+            "image": pd.array(np.array(paths, dtype=object)[inverse], dtype="string"),
+            "offset": offset,
+            "call_site": rows["b"][b],
+            "path": field(rows[e], "EV_FUNCTION_LEAVE", "path").astype(np.uint32),
+            "cut_begin": (rows["flags"][b] & codes.Flag.CUT) != 0,
+            "cut_end": (rows["flags"][e] & codes.Flag.CUT) != 0,
+        }
+    )
     return frame, len(alone)
 
 
@@ -82,24 +92,43 @@ def paths(file, known):
     try:
         rows = file.table("paths")
     except RegtraceError:
-        rows = np.empty(0, dtype=[(name, "u4") for name in ("path", "parent", "image", "build_id")] + [("offset", "u8")])
+        rows = np.empty(
+            0,
+            dtype=[(name, "u4") for name in ("path", "parent", "image", "build_id")]
+            + [("offset", "u8")],
+        )
     texts = file.strings()
-    images = [(texts.get(int(row["image"]), "?"), texts.get(int(row["build_id"]), "")) if row["image"] else None for row in rows]
+    images = [
+        (texts.get(int(row["image"]), "?"), texts.get(int(row["build_id"]), ""))
+        if row["image"]
+        else None
+        for row in rows
+    ]
     calls = [int(row["offset"]) - 1 for row in rows]  # offset: the return address
     names = known.names(images, calls)
     if None in images:
         generated = Generated(os.path.dirname(file.path), file.attributes.get("host", ""), file.pid)
-        names = [generated.name(at) if image is None else name for name, image, at in zip(names, images, calls)]
+        names = [
+            generated.name(at) if image is None else name
+            for name, image, at in zip(names, images, calls)
+        ]
         # Offset 0 stands for callers that are not known.
-        names = ["[cut]" if image is None and at == -1 else name for name, image, at in zip(names, images, calls)]
-    return pd.DataFrame({
-        "path": rows["path"],
-        "parent": rows["parent"],
-        "function": pd.array(names, dtype="string"),
-        "line": pd.array(known.lines(images, calls), dtype="string"),
-        "image": pd.array([None if image is None else image[0] for image in images], dtype="string"),
-        "offset": rows["offset"],
-    })  # fmt: skip
+        names = [
+            "[cut]" if image is None and at == -1 else name
+            for name, image, at in zip(names, images, calls)
+        ]
+    return pd.DataFrame(
+        {
+            "path": rows["path"],
+            "parent": rows["parent"],
+            "function": pd.array(names, dtype="string"),
+            "line": pd.array(known.lines(images, calls), dtype="string"),
+            "image": pd.array(
+                [None if image is None else image[0] for image in images], dtype="string"
+            ),
+            "offset": rows["offset"],
+        }
+    )
 
 
 def counters(file, **filters):
@@ -125,18 +154,20 @@ def counters(file, **filters):
     misses = np.array([events.is_miss(name) for name in names], dtype=bool)
     per_second = 1e9 * count / np.where(length > 0, length, np.nan)
     per_1000 = np.where(misses, 1000 * count / of_window(events.INSTRUCTIONS), np.nan)
-    return pd.DataFrame({
-        "time_ns": file.clock.ns(rows["clock"]),
-        "thread": rows["thread"],
-        "window": rows["window"],
-        "event": pd.array(names, dtype="string"),
-        "count": count,
-        "running": (rows["a"] >> np.uint64(32)).astype(np.int64) / 1000,
-        "duration_ns": nullable(length, length == 0),
-        "per_second": per_second,
-        "per_cycle": count / of_window(events.CYCLES),
-        "per_1000_instructions": per_1000,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "time_ns": file.clock.ns(rows["clock"]),
+            "thread": rows["thread"],
+            "window": rows["window"],
+            "event": pd.array(names, dtype="string"),
+            "count": count,
+            "running": (rows["a"] >> np.uint64(32)).astype(np.int64) / 1000,
+            "duration_ns": nullable(length, length == 0),
+            "per_second": per_second,
+            "per_cycle": count / of_window(events.CYCLES),
+            "per_1000_instructions": per_1000,
+        }
+    )
 
 
 def samples(file, known=None, **filters):
@@ -144,7 +175,9 @@ def samples(file, known=None, **filters):
 
     known: Places; adds the columns of sampled_places().
     """
-    rows = raw(file, code=np.array([codes.SAMPLE, codes.SAMPLE_CALLERS], dtype=np.uint32), **filters)
+    rows = raw(
+        file, code=np.array([codes.SAMPLE, codes.SAMPLE_CALLERS], dtype=np.uint32), **filters
+    )
     # A sample's callers follow it in its thread.
     rows = rows[np.argsort(rows["thread"], kind="stable")]
     first = rows["code"] == codes.SAMPLE
@@ -164,7 +197,9 @@ def samples(file, known=None, **filters):
         "thread": rows["thread"],
         "window": rows["window"],
         "ip": rows["a"],
-        "image": pd.array([None if image is None else image[0] for image in images], dtype="string"),
+        "image": pd.array(
+            [None if image is None else image[0] for image in images], dtype="string"
+        ),
         "offset": offset,
         "periods": field(rows, "EV_SAMPLE", "periods").astype(np.int64),
         "path": path,
@@ -194,5 +229,9 @@ def sampled_places(file, known, images, frame, clocks):
         if count:
             above[i] = ";".join(reversed(names[end - count : end]))
     stack = [";".join(filter(None, pair)) for pair in zip(above, function)]
-    return {"function": pd.array([None if f == "?" else f for f in function], dtype="string"), "file": texts, "line": line,
-            "stack": pd.array(stack, dtype="string")}  # fmt: skip
+    return {
+        "function": pd.array([None if f == "?" else f for f in function], dtype="string"),
+        "file": texts,
+        "line": line,
+        "stack": pd.array(stack, dtype="string"),
+    }

@@ -18,8 +18,16 @@ NO_ROW = np.uint64(2**64 - 1)
 # Tables whose rows each belong to a row of /events, and the column that names that row.
 ROW_COLUMNS = {"fired": "row", "windows": "open_row", "maps": "row", "comms": "row"}
 # The end of a window whose closing event is not in the file yet.
-OPEN_WINDOW = {"close_row": NO_ROW, "stop_clock": 0, "stop_late": 0, "stop_icount": -1, "stop_requested": -1,
-               "stop_alarm": -1, "reason": 255, "truncated": 0}  # fmt: skip
+OPEN_WINDOW = {
+    "close_row": NO_ROW,
+    "stop_clock": 0,
+    "stop_late": 0,
+    "stop_icount": -1,
+    "stop_requested": -1,
+    "stop_alarm": -1,
+    "reason": 255,
+    "truncated": 0,
+}
 PATIENCE = 2.0  # s; a file is unreadable for a moment while it is created or closed
 
 
@@ -40,10 +48,17 @@ def _why(path, problem):
     except OSError as gone:
         return f"{path}: {gone.strerror}"
     if size == 0:
-        return f"{path} is empty: its writer had no time to begin it; `regtrace recover` on the folder may help"
+        return (
+            f"{path} is empty: its writer had no time to begin it; `regtrace recover` on the "
+            "folder may help"
+        )
     if not h5py.is_hdf5(path):
-        return f"{path} is not an HDF5 file: give the folder of a run, its regtrace.h5 or a rank-*.h5"
-    return f"{path} cannot be read ({problem}): cut or damaged; try `regtrace recover` on its folder"
+        return (
+            f"{path} is not an HDF5 file: give the folder of a run, its regtrace.h5 or a rank-*.h5"
+        )
+    return (
+        f"{path} cannot be read ({problem}): cut or damaged; try `regtrace recover` on its folder"
+    )
 
 
 def _text(value):
@@ -76,7 +91,11 @@ class RankFile:
             except OSError as problem:
                 if isinstance(problem, PermissionError):
                     raise RegtraceError(f"{self.path}: no permission to read it") from problem
-                if time.monotonic() > until or not os.path.exists(self.path) or not h5py.is_hdf5(self.path):
+                if (
+                    time.monotonic() > until
+                    or not os.path.exists(self.path)
+                    or not h5py.is_hdf5(self.path)
+                ):
                     raise RegtraceError(_why(self.path, problem)) from problem
                 time.sleep(0.05)
         try:
@@ -89,12 +108,15 @@ class RankFile:
     def reload(self):
         """Reads the attributes, the clock and the names of the process."""
         with self.opened() as f:
-            self.attributes = {k: _text(v) if isinstance(v, (bytes, str)) else v for k, v in f.attrs.items()}
+            self.attributes = {
+                k: _text(v) if isinstance(v, (bytes, str)) else v for k, v in f.attrs.items()
+            }
             if "schema_version" not in self.attributes or "events" not in f:
                 raise RegtraceError(f"{self.path} is an HDF5 file, but not one of regtrace's")
             if int(self.attributes["schema_version"]) > SCHEMA:
                 raise RegtraceError(
-                    f"{self.path} has schema {self.attributes['schema_version']}, this package reads up to {SCHEMA}: "
+                    f"{self.path} has schema {self.attributes['schema_version']}, this package "
+                    f"reads up to {SCHEMA}: "
                     "use the package of the regtrace that wrote it"
                 )
             calibration = f["calibration"][:]
@@ -108,11 +130,15 @@ class RankFile:
         self.lossless = losses == 0
         self.is_profile = get("option.mode") == "profile"
         self.clock = Clock(
-            calibration, float(get("nominal_ns_per_tick", 1.0)), int(get("clock_offset_ns", 0)),
+            calibration,
+            float(get("nominal_ns_per_tick", 1.0)),
+            int(get("clock_offset_ns", 0)),
             float(get("clock_drift", 0.0)),
         )
         started = threads["started"][threads["started"] != 0]
-        ticks = started.min() if len(started) else (calibration[0]["ticks"] if len(calibration) else 0)
+        ticks = (
+            started.min() if len(started) else (calibration[0]["ticks"] if len(calibration) else 0)
+        )
         self.first_ns = int(self.clock.ns(ticks))
 
     def _read_names(self, f):
@@ -131,7 +157,7 @@ class RankFile:
 
     @property
     def state(self):
-        """"closed", "recovered", "live" or "abandoned".
+        """One of "closed", "recovered", "live" and "abandoned".
 
         An abandoned file has no writer any more: `regtrace recover` finishes it.
         """
@@ -157,7 +183,9 @@ class RankFile:
         """
         with self.opened() as f:
             if name not in f:
-                raise RegtraceError(f"{self.path} has no table {name!r}: it was written by another version")
+                raise RegtraceError(
+                    f"{self.path} has no table {name!r}: it was written by another version"
+                )
             if name not in ROW_COLUMNS or _text(f.attrs.get("state", b"open")) != "open":
                 return f[name][:]
             count = self._count(f)
@@ -179,7 +207,9 @@ class RankFile:
         """
         rows = rows[rows[column] < count]
         if column == "open_row":
-            is_open = (rows["close_row"] >= count) & ((rows["close_row"] != NO_ROW) | (rows["truncated"] == 0))
+            is_open = (rows["close_row"] >= count) & (
+                (rows["close_row"] != NO_ROW) | (rows["truncated"] == 0)
+            )
             for name, value in OPEN_WINDOW.items():
                 rows[name][is_open] = value
         return rows
@@ -211,11 +241,18 @@ class RankFile:
     @staticmethod
     def _check(tail):
         """Returns the right `check` of each row (share/doc/schema.md)."""
-        unsigned = {name: tail[name].astype(np.uint64) & 0xFFFFFFFF for name in ("code", "thread", "window", "cpu", "flags")}
+        unsigned = {
+            name: tail[name].astype(np.uint64) & 0xFFFFFFFF
+            for name in ("code", "thread", "window", "cpu", "flags")
+        }
         words = (
-            tail["row"], tail["clock"], unsigned["code"] | unsigned["thread"] << 32,
-            unsigned["window"] | unsigned["cpu"] << 32 | unsigned["flags"] << 48, tail["a"], tail["b"],
-        )  # fmt: skip
+            tail["row"],
+            tail["clock"],
+            unsigned["code"] | unsigned["thread"] << 32,
+            unsigned["window"] | unsigned["cpu"] << 32 | unsigned["flags"] << 48,
+            tail["a"],
+            tail["b"],
+        )
         total = np.ones(len(tail), dtype=np.uint64)
         for word in words:
             total = (total ^ word) * np.uint64(0x9E3779B97F4A7C15)
@@ -250,7 +287,9 @@ class RankFile:
             for first in range(low, end, BLOCK):
                 yield events[first : min(first + BLOCK, end)]
             places, count = self._tail_order(tail, n)
-            rest = tail[places][max(low - n, 0) : count if high is None else max(min(high - n, count), 0)]
+            rest = tail[places][
+                max(low - n, 0) : count if high is None else max(min(high - n, count), 0)
+            ]
             if len(rest):
                 block = np.empty(len(rest), dtype=events.dtype)
                 for field in events.dtype.names:

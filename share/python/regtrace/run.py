@@ -17,20 +17,35 @@ from regtrace.together import Together
 
 _NAME = re.compile(r"rank-(\d+)(?:\.(\d+)\.(\d+))?\.h5")
 _ORIGINS = ("run", "monotonic", "realtime")
-_TIMES = ("time_ns", "start_ns", "stop_ns", "begin_ns", "end_ns", "send_ns", "sent_ns", "receive_ns", "received_ns")
+_TIMES = (
+    "time_ns",
+    "start_ns",
+    "stop_ns",
+    "begin_ns",
+    "end_ns",
+    "send_ns",
+    "sent_ns",
+    "receive_ns",
+    "received_ns",
+)
 
 
 def _find(path):
     """Returns the rank files that `path` names, sorted by rank, the rank's own file first."""
     path = os.fspath(path)
     if not os.path.exists(path):
-        raise RegtraceError(f"{path}: no such file or folder; `regtrace run` prints the folder of a run at its end")
+        raise RegtraceError(
+            f"{path}: no such file or folder; `regtrace run` prints the folder of a run at its end"
+        )
     if os.path.isdir(path) or os.path.basename(path) == "regtrace.h5":
         folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
         found = [m for m in map(_NAME.fullmatch, os.listdir(folder)) if m]
         found.sort(key=lambda m: tuple(int(g) if g else -1 for g in m.groups()))
         if not found:
-            raise RegtraceError(f"{folder} holds no rank-*.h5: nothing was recorded there, or it is not a run's folder")
+            raise RegtraceError(
+                f"{folder} holds no rank-*.h5: nothing was recorded there, or it is not a run's "
+                "folder"
+            )
         return [os.path.join(folder, m.group()) for m in found]
     return [path]
 
@@ -82,23 +97,30 @@ class Run(Together):
     @property
     def ranks(self):
         """Returns a row per traced process."""
-        return self._shifted(pd.DataFrame([{
-            "rank": f.rank,
-            "process": f.process,
-            "file": f.name,
-            "size": f.size,
-            "world": int(f.attributes.get("world", 0)),
-            "confirmed": bool(f.attributes.get("confirmed", 0)),
-            "host": f.attributes.get("host", ""),
-            "pid": f.pid,
-            "program": f.attributes.get("program", ""),
-            "state": f.state,
-            "end_reason": f.attributes.get("end_reason", ""),
-            "start_ns": f.first_ns,
-            "events": f.event_count(),
-            "clock_offset_ns": int(f.attributes.get("clock_offset_ns", 0)),
-            "clock_error_ns": int(f.attributes.get("clock_error_ns", 0)),
-        } for f in self.files]))  # fmt: skip
+        return self._shifted(
+            pd.DataFrame(
+                [
+                    {
+                        "rank": f.rank,
+                        "process": f.process,
+                        "file": f.name,
+                        "size": f.size,
+                        "world": int(f.attributes.get("world", 0)),
+                        "confirmed": bool(f.attributes.get("confirmed", 0)),
+                        "host": f.attributes.get("host", ""),
+                        "pid": f.pid,
+                        "program": f.attributes.get("program", ""),
+                        "state": f.state,
+                        "end_reason": f.attributes.get("end_reason", ""),
+                        "start_ns": f.first_ns,
+                        "events": f.event_count(),
+                        "clock_offset_ns": int(f.attributes.get("clock_offset_ns", 0)),
+                        "clock_error_ns": int(f.attributes.get("clock_error_ns", 0)),
+                    }
+                    for f in self.files
+                ]
+            )
+        )
 
     @property
     def missing(self):
@@ -203,14 +225,18 @@ class Run(Together):
             alone += len(edges)
         known.warn(2)
         if alone:
-            text = f"{alone} enters or leaves of MPI calls have no partner: see run.mpi_open() and run.losses()"
+            text = (
+                f"{alone} enters or leaves of MPI calls have no partner: see run.mpi_open() and "
+                "run.losses()"
+            )
             warnings.warn(text, IncompleteWarning, stacklevel=2)
         return _joined(parts).sort_values("begin_ns", kind="stable", ignore_index=True)
 
     def mpi_profile(self, rank=None, places=False):
         """Returns a row per thread, MPI function, communicator and call path of a profile.
 
-        nested: calls within other calls. function: NA if there was no room. places: as in mpi_calls().
+        nested: calls within other calls. function: NA if there was no room. places: as in
+        mpi_calls().
         """
         names, known = self.event_names(), Places()
         frame = self._each(rank, lambda f: profile.calls(f, names, known if places else None))
@@ -227,7 +253,9 @@ class Run(Together):
         A killed rank was in such a call, or losses lie within it.
         """
         function = None if function is None else codes.select(function, self.event_names())
-        return self._each(rank, lambda f: frames.mpi_calls(f, function=function, window=window, thread=thread)[1])
+        return self._each(
+            rank, lambda f: frames.mpi_calls(f, function=function, window=window, thread=thread)[1]
+        )
 
     def mpi_messages(self, rank=None, window=None, thread=None):
         """Returns a row per completed request or receive: source, tag and bytes as matched.
@@ -240,8 +268,12 @@ class Run(Together):
 
     def comms(self, rank=None):
         """Returns a row per communicator: id, the rank in it, size, id of its parent."""
-        return self._each(rank, lambda f: pd.DataFrame(f.table("comms")[["id", "rank", "size", "parent"]])
-                          .rename(columns={"rank": "comm_rank"}))  # fmt: skip
+        return self._each(
+            rank,
+            lambda f: pd.DataFrame(f.table("comms")[["id", "rank", "size", "parent"]]).rename(
+                columns={"rank": "comm_rank"}
+            ),
+        )
 
     def regions(self, rank=None, window=None, thread=None):
         """Returns a row per named region (regtrace_region_begin, or a preset of MPI_Pcontrol).
@@ -360,7 +392,9 @@ class Run(Together):
         chosen = [f for f in self.files if rank is None or f.rank in np.atleast_1d(rank)]
         if not chosen:
             have = sorted({f.rank for f in self.files})
-            raise RegtraceError(f"no file of rank {rank}: there are ranks {have[0]} to {have[-1]}, see run.ranks")
+            raise RegtraceError(
+                f"no file of rank {rank}: there are ranks {have[0]} to {have[-1]}, see run.ranks"
+            )
         return chosen
 
     def _shifted(self, frame):
@@ -378,7 +412,8 @@ class Run(Together):
         """Warns if the run is a profile without windows: it has no events to make frames of."""
         if all(f.is_profile and not len(f.table("windows")) for f in self.files):
             text = (
-                "a profile has no events, so calls, messages and waits are not known one by one: run.mpi_profile() has the sums of "
+                "a profile has no events, so calls, messages and waits are not known one by one: "
+                "run.mpi_profile() has the sums of "
                 "MPI calls; record windows beside the profile with -control"
             )
             warnings.warn(text, IncompleteWarning, stacklevel=stacklevel)

@@ -12,12 +12,48 @@ import subprocess
 
 import numpy as np
 
-_HEADER = np.dtype([("ident", "V16"), ("type", "u2"), ("machine", "u2"), ("version", "u4"), ("entry", "u8"), ("phoff", "u8"),
-                    ("shoff", "u8"), ("flags", "u4"), ("ehsize", "u2"), ("phentsize", "u2"), ("phnum", "u2"), ("shentsize", "u2"),
-                    ("shnum", "u2"), ("shstrndx", "u2")])  # fmt: skip
-_SECTION = np.dtype([("name", "u4"), ("type", "u4"), ("flags", "u8"), ("addr", "u8"), ("offset", "u8"), ("size", "u8"),
-                     ("link", "u4"), ("info", "u4"), ("addralign", "u8"), ("entsize", "u8")])  # fmt: skip
-_SYMBOL = np.dtype([("name", "u4"), ("info", "u1"), ("other", "u1"), ("shndx", "u2"), ("value", "u8"), ("size", "u8")])
+_HEADER = np.dtype(
+    [
+        ("ident", "V16"),
+        ("type", "u2"),
+        ("machine", "u2"),
+        ("version", "u4"),
+        ("entry", "u8"),
+        ("phoff", "u8"),
+        ("shoff", "u8"),
+        ("flags", "u4"),
+        ("ehsize", "u2"),
+        ("phentsize", "u2"),
+        ("phnum", "u2"),
+        ("shentsize", "u2"),
+        ("shnum", "u2"),
+        ("shstrndx", "u2"),
+    ]
+)
+_SECTION = np.dtype(
+    [
+        ("name", "u4"),
+        ("type", "u4"),
+        ("flags", "u8"),
+        ("addr", "u8"),
+        ("offset", "u8"),
+        ("size", "u8"),
+        ("link", "u4"),
+        ("info", "u4"),
+        ("addralign", "u8"),
+        ("entsize", "u8"),
+    ]
+)
+_SYMBOL = np.dtype(
+    [
+        ("name", "u4"),
+        ("info", "u1"),
+        ("other", "u1"),
+        ("shndx", "u2"),
+        ("value", "u8"),
+        ("size", "u8"),
+    ]
+)
 _SYMTAB, _NOTE, _DYNSYM = 2, 7, 11
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
 _DEBUG = "/usr/lib/debug/.build-id"
@@ -50,7 +86,9 @@ def _functions(data, sections):
     """
     for kind in (_SYMTAB, _DYNSYM):
         for section in sections[sections["type"] == kind]:
-            symbols = np.frombuffer(data, _SYMBOL, int(section["size"]) // _SYMBOL.itemsize, int(section["offset"]))
+            symbols = np.frombuffer(
+                data, _SYMBOL, int(section["size"]) // _SYMBOL.itemsize, int(section["offset"])
+            )
             symbols = symbols[np.isin(symbols["info"] & 15, _FUNCTIONS) & (symbols["shndx"] != 0)]
             if len(symbols) == 0:
                 continue
@@ -58,7 +96,11 @@ def _functions(data, sections):
             rank = np.choose(np.minimum(symbols["info"] >> 4, 2), (0, 2, 1))
             symbols = symbols[np.lexsort((rank, symbols["value"]))]
             texts = int(sections[int(section["link"])]["offset"])
-            return symbols["value"], symbols["value"] + symbols["size"], symbols["name"].astype(np.int64) + texts
+            return (
+                symbols["value"],
+                symbols["value"] + symbols["size"],
+                symbols["name"].astype(np.int64) + texts,
+            )
     return None
 
 
@@ -112,7 +154,9 @@ class Generated:
     def __init__(self, folder, host, pid):
         self._rows = []
         try:
-            with open(os.path.join(folder, f"perf-{host}-{pid}.map"), encoding="utf-8", errors="replace") as f:
+            with open(
+                os.path.join(folder, f"perf-{host}-{pid}.map"), encoding="utf-8", errors="replace"
+            ) as f:
                 for line in f:
                     found = re.fullmatch(r"([0-9a-fA-F]+) ([0-9a-fA-F]+) (.+)\n?", line)
                     if found:
@@ -149,7 +193,12 @@ def readable(name):
         _libc.free.argtypes = [ctypes.c_void_p]
         if _cxx is not None:
             _cxx.__cxa_demangle.restype = ctypes.c_void_p
-            _cxx.__cxa_demangle.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+            _cxx.__cxa_demangle.argtypes = [
+                ctypes.c_char_p,
+                ctypes.c_void_p,
+                ctypes.c_void_p,
+                ctypes.POINTER(ctypes.c_int),
+            ]
     if _cxx is None:
         return name
     status = ctypes.c_int()
@@ -179,7 +228,13 @@ def lines(images, offsets, changed):
         at = [k for k, i in enumerate(images) if i == image]
         asked = "".join(f"{int(offsets[k]):#x}\n" for k in at)
         try:
-            done = subprocess.run(["addr2line", "-aif", "-e", image], input=asked, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["addr2line", "-aif", "-e", image],
+                input=asked,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
         except OSError:  # not installed
             return found
         answers = re.split(r"^0x[0-9a-f]+\n", done.stdout, flags=re.MULTILINE)[1:]

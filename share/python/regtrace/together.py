@@ -84,7 +84,10 @@ class Together:
         found, known = self._matches(), Places() if places else None
         found.warn(2)
         if found.collectives_left:
-            text = f"{found.collectives_left} collective calls are left out: not all ranks of their communicator have recorded them"
+            text = (
+                f"{found.collectives_left} collective calls are left out: not all ranks of their "
+                "communicator have recorded them"
+            )
             warnings.warn(text, IncompleteWarning, stacklevel=2)
         frame = found.wait_frame(self.event_names(), self.files, known)
         if places:

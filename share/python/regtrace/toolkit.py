@@ -26,8 +26,11 @@ def find(tool=None):
     prefix = os.path.normpath(os.path.join(package, "..", "..", "..", ".."))
     found = shutil.which(os.path.join(prefix, "bin", "regtrace")) or shutil.which("regtrace")
     if found is None:
-        raise RegtraceError("this needs the command regtrace, which is neither beside the package nor in PATH: add its folder to PATH, "
-                            "or name it: regtrace.open(path, tool='/opt/regtrace/bin/regtrace')")  # fmt: skip
+        raise RegtraceError(
+            "this needs the command regtrace, which is neither beside the package nor in PATH: add "
+            "its folder to PATH, "
+            "or name it: regtrace.open(path, tool='/opt/regtrace/bin/regtrace')"
+        )
     return found
 
 

@@ -65,7 +65,8 @@ def compare_log(run, log):
                 compared += n
                 if got[key] != n:
                     print(
-                        f"rank {rank}: thread, function, line {key}: logged {n} calls, the profile has {got[key]}"
+                        f"rank {rank}: thread, function, line {key}: logged {n} calls, the profile "
+                        f"has {got[key]}"
                     )
     print(compared, "calls compared")
 
@@ -108,12 +109,14 @@ def compare_events(run):
             compared += 1
             if (calls[key], amount[key]) != (got[key], got_bytes[key]):
                 print(
-                    f"rank {f.attrs['rank']}: {key}: events have {calls[key]} calls and {amount[key]} bytes, "
+                    f"rank {f.attrs['rank']}: {key}: events have {calls[key]} calls and "
+                    f"{amount[key]} bytes, "
                     f"the profile has {got[key]} and {got_bytes[key]}"
                 )
             if got_ticks[key] < ticks[key]:
                 print(
-                    f"rank {f.attrs['rank']}: {key}: the profile has {got_ticks[key]} ticks, events have {ticks[key]}"
+                    f"rank {f.attrs['rank']}: {key}: the profile has {got_ticks[key]} ticks, "
+                    f"events have {ticks[key]}"
                 )
     print(compared, "sums compared")
 

@@ -22,7 +22,9 @@ now, names = None, {}
 for line in open(replay):
     if line[0] == "#":
         if " window " in line:
-            thread, name = (line.split(f" {what} ")[1].split(",")[0] for what in ("thread", "window"))
+            thread, name = (
+                line.split(f" {what} ")[1].split(",")[0] for what in ("thread", "window")
+            )
             if thread != "0":
                 now = None
                 continue
@@ -43,13 +45,23 @@ for n, ((way, first, now, end, k, at), found) in enumerate(zip(windows, elements
         missing, more = max(missing, lacks), max(more, -lacks)
         if lacks < 1 or cut[n]:
             ends -= lacks
-    elif n > 0 and windows[n - 1][0] == "close" and cut[n - 1] and found and found[0] in (begins + 1, begins + 2):
+    elif (
+        n > 0
+        and windows[n - 1][0] == "close"
+        and cut[n - 1]
+        and found
+        and found[0] in (begins + 1, begins + 2)
+    ):
         between = max(between, found[0] - begins)
         begins = found[0]
     if found != list(range(begins, ends)):
         wrong += 1
-        shown += f"\n{way}, {k} instructions into the part, at {at}, elements {begins} to {ends} were to be written: {found}"
+        shown += (
+            f"\n{way}, {k} instructions into the part, at {at}, elements {begins} to {ends} were "
+            f"to be written: {found}"
+        )
 print(
-    f"{len(windows)} windows, {sum(map(len, elements))} elements, at most {missing} missing and {more} more at the end,"
+    f"{len(windows)} windows, {sum(map(len, elements))} elements, at most {missing} missing and "
+    f"{more} more at the end,"
     f" {between} between two, {wrong} wrong{shown[:2000]}"
 )

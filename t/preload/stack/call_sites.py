@@ -29,7 +29,11 @@ def lines_of(f):
         image = text(f, row["image"]) if row["image"] else ""
         line = -1
         if os.path.isfile(image):
-            asked = subprocess.run(["addr2line", "-e", image, hex(int(row["offset"]) - 1)], capture_output=True, text=True)
+            asked = subprocess.run(
+                ["addr2line", "-e", image, hex(int(row["offset"]) - 1)],
+                capture_output=True,
+                text=True,
+            )
             number = asked.stdout.split("(")[0].strip().rpartition(":")[2]
             line = int(number) if number.isdigit() else -1
         found[int(row["path"])] = line
@@ -39,7 +43,12 @@ def lines_of(f):
 def calls(f):
     """Returns thread -> list of [function, line], in the order of beginnings."""
     names = {int(r["code"]): r["name"].split(b"\0")[0].decode() for r in f["functions"][:]}
-    lines, found, stacks, told = lines_of(f), collections.defaultdict(list), collections.defaultdict(list), {}
+    lines, found, stacks, told = (
+        lines_of(f),
+        collections.defaultdict(list),
+        collections.defaultdict(list),
+        {},
+    )
     for e in f["events"][:]:
         code, thread = int(e["code"]), int(e["thread"])
         model, category = chr(code & 0xFF), chr(code >> 8 & 0xFF)
@@ -77,7 +86,10 @@ def main(run, log):
             for i in range(max(len(want), len(got))):
                 pair = [want[i] if i < len(want) else None, got[i] if i < len(got) else None]
                 if pair[0] != pair[1]:
-                    print(f"rank {rank} thread {thread} call {i}: logged {pair[0]}, recorded {pair[1]}")
+                    print(
+                        f"rank {rank} thread {thread} call {i}: logged {pair[0]}, recorded "
+                        f"{pair[1]}"
+                    )
                     break
     print(compared, "calls compared")
 

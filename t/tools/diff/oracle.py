@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Computes a comparison of two runs anew from their rank files, with h5py, and compares it with what
-regtrace diff says as JSON, text (-top 0) and HTML. Prints each difference, and last how many rows
-of each kind were compared.
+"""Computes a comparison of two runs anew from their rank files, with h5py, and compares it with
+what regtrace diff says as JSON, text (-top 0) and HTML. Prints each difference, and last how many
+rows of each kind were compared.
 
 usage: oracle.py RUN1 RUN2 JSON TEXT HTML
 
-Checked from the files: totals, windows, MPI functions and counters, with noise and p. Of the other tables:
-that their sums fit, and which figures are marked by their p.
+Checked from the files: totals, windows, MPI functions and counters, with noise and p. Of the other
+tables: that their sums fit, and which figures are marked by their p.
 """
 import collections
 import glob
@@ -192,8 +192,8 @@ def log_mean(a, b):
 
 
 def check_figure(name, got, one, two, tested, is_sum):
-    """Compares a figure, its noise and its p. Noise is such that the figure is above it if p is below
-    5 %."""
+    """Compares a figure, its noise and its p. Noise is such that the figure is above it if p is
+    below 5 %."""
     if not close(got["run_1"], one) or not close(got["run_2"], two):
         wrong(name, got, one, two)
     if tested is None:
@@ -227,8 +227,13 @@ def check_figure(name, got, one, two, tested, is_sum):
 def check_marks(tables):
     """The marks are those of Benjamini and Hochberg, of windows apart from all others."""
     for windows in (False, True):
-        figures = [(row[q], "stands_out" if windows else "significant") for table in TABLES if (table == "windows") == windows
-                   for row in tables[table] for q in QUANTITIES]  # fmt: skip
+        figures = [
+            (row[q], "stands_out" if windows else "significant")
+            for table in TABLES
+            if (table == "windows") == windows
+            for row in tables[table]
+            for q in QUANTITIES
+        ]
         tests = sorted(
             f["p"]
             for f, _ in figures
@@ -267,8 +272,13 @@ def check_order(table, rows):
 def check_files(answer, runs):
     """Returns the number of rows."""
     rows = 0
-    both = sorted(o for o in runs[0].ranks if o in runs[1].ranks and o not in runs[0].cut | runs[1].cut
-                  and runs[0].ranks[o] * runs[1].processes == runs[1].ranks[o] * runs[0].processes)  # fmt: skip
+    both = sorted(
+        o
+        for o in runs[0].ranks
+        if o in runs[1].ranks
+        and o not in runs[0].cut | runs[1].cut
+        and runs[0].ranks[o] * runs[1].processes == runs[1].ranks[o] * runs[0].processes
+    )
     if answer["windows_compared"] != both:
         wrong("windows", answer["windows_compared"], both)
     for got, run in zip(answer["runs"], runs):
@@ -432,8 +442,13 @@ def main():
         check_order(table, answer[table])
     lines = check_text(answer, said[1].split("\n"))
     check_page(answer, said[2])
-    marked = [f"{t} {r['name']} {q}" for t in TABLES for r in answer[t] for q in QUANTITIES
-              if r[q].get("significant") or r[q].get("stands_out")]  # fmt: skip
+    marked = [
+        f"{t} {r['name']} {q}"
+        for t in TABLES
+        for r in answer[t]
+        for q in QUANTITIES
+        if r[q].get("significant") or r[q].get("stands_out")
+    ]
     print(f"{rows} figures, {lines} lines; marked: {'; '.join(marked)}")
 
 

@@ -72,12 +72,32 @@ def rank_file(path, kind, noise, rank, size, ordinals):
         killed = kind == "cut" and rank == 0 and ordinal == ordinals[-1]
         if not killed:
             events.append(hm.event(clock, hm.code("RW]"), window=ordinal, a=ordinal))
-        windows.append(hm.window(ordinal, 0, begin, clock, first, hm.NO_ROW if killed else len(events) - 1, truncated=killed,
-                                 reason=254 if killed else 0, region=kind == "hostile"))  # fmt: skip
+        windows.append(
+            hm.window(
+                ordinal,
+                0,
+                begin,
+                clock,
+                first,
+                hm.NO_ROW if killed else len(events) - 1,
+                truncated=killed,
+                reason=254 if killed else 0,
+                region=kind == "hostile",
+            )
+        )
         clock += 1000
     thread = hm.thread(0, START, clock, rows=len(events), recorded=len(events), state=3)
-    hm.write(path, rank=rank, size=size, events=events, windows=windows, threads=[thread], start_ticks=START, attributes=ATTRIBUTES,
-             strings=[REGION] if kind == "hostile" else [])  # fmt: skip
+    hm.write(
+        path,
+        rank=rank,
+        size=size,
+        events=events,
+        windows=windows,
+        threads=[thread],
+        start_ticks=START,
+        attributes=ATTRIBUTES,
+        strings=[REGION] if kind == "hostile" else [],
+    )
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the messages in an export of a run of t/tools/messages/exchange.c, by an independent reader.
+"""Checks the messages in an export of a run of t/tools/messages/exchange.c, by another reader.
 
 usage: exported_messages.py FORMAT EXPORT [LOG...]
 
@@ -19,7 +19,9 @@ import sys
 
 wrong = []
 SENDS = re.compile(r"MPI_(I?[bsr]?send|Start|Startall|I?sendrecv(_replace)?)$", re.IGNORECASE)
-RECEIVES = re.compile(r"MPI_(M?recv|Sendrecv(_replace)?|(Wait|Test)(|all|any|some))$", re.IGNORECASE)
+RECEIVES = re.compile(
+    r"MPI_(M?recv|Sendrecv(_replace)?|(Wait|Test)(|all|any|some))$", re.IGNORECASE
+)
 
 
 def complain(text):
@@ -71,7 +73,11 @@ def read_chrome(path):
         elif e["ph"] in "sf":
             to = sends if e["ph"] == "s" else receives
             t.inside(SENDS if e["ph"] == "s" else RECEIVES, ns)
-            if (e["cat"], e["name"]) != ("message", "message") or e["id"] in to or (e["ph"] == "f") != (e.get("bp") == "e"):
+            if (
+                (e["cat"], e["name"]) != ("message", "message")
+                or e["id"] in to
+                or (e["ph"] == "f") != (e.get("bp") == "e")
+            ):
                 complain(f"{e} is no end of a message, or one more")
             to[e["id"]] = (ns, t, t.sent, e["args"])
             order.append(e["id"])
@@ -92,7 +98,9 @@ def check_chrome(messages, log):
     for s_ns, r_ns, s, r, sent, tag, size in messages:
         post = log.pop((sent, s.rank, r.rank, tag, size), None)
         if post is None:
-            complain(f"{sent} from {s.rank} to {r.rank} with tag {tag}, {size} bytes, is not in the logs")
+            complain(
+                f"{sent} from {s.rank} to {r.rank} with tag {tag}, {size} bytes, is not in the logs"
+            )
         elif r.posts.get(post, r_ns + 1) > r_ns:
             complain(f"{sent} is received at {r_ns}, and {post} posted at {r.posts.get(post)}")
         print(s_ns, r_ns, s.rank, s.number, r.rank, r.number, sent, tag, size)
@@ -123,7 +131,11 @@ def read_otf2(path):
                 t.mark(m[1], int(m[2]), ns)
             else:
                 t.inside(SENDS if word == "MPI_SEND" else RECEIVES, ns)
-                m = re.search(r'(?:Sender|Receiver): \d+ \(".*?" <(\d+)>\), Communicator: ".*" <\d+>, Tag: (\d+), Length: (\d+)$', line)
+                m = re.search(
+                    r'(?:Sender|Receiver): \d+ \(".*?" <(\d+)>\), Communicator: ".*" <\d+>, '
+                    r"Tag: (\d+), Length: (\d+)$",
+                    line,
+                )
                 # The location of the peer, which otf2-print looks up in the communicator.
                 peer, tag, size = threads[int(m[1])].rank, int(m[2]), int(m[3])
                 if word == "MPI_SEND":

@@ -19,12 +19,18 @@ def read(path):
         head = re.match(r"# rank (-?\d+), pid (\d+), thread (\d+), window (-?\d+)", line)
         if head:
             handler = re.search(r"in a handler of signal (\d+)", line)
-            key = (int(head[1]), int(head[2]), int(head[3])) + ((int(handler[1]),) if handler else ())
+            key = (int(head[1]), int(head[2]), int(head[3])) + (
+                (int(handler[1]),) if handler else ()
+            )
             current = threads.setdefault(key, [])
             if "continued" not in line:
                 current.append("window " + head[4])
                 windows[key] = head[4]
-            assert windows[key] == head[4], "%s: window %s goes on in %s" % (key, head[4], windows[key])
+            assert windows[key] == head[4], "%s: window %s goes on in %s" % (
+                key,
+                head[4],
+                windows[key],
+            )
         else:
             current.append("end " + " ".join(line.replace(",", "").split()[:6]))
     return threads, accesses
@@ -38,4 +44,7 @@ for key in replayed:
         for n, (a, b) in enumerate(zip(followed[key], replayed[key])):
             assert a == b, "%s: %d: %s, not %s" % (key, n, a, b)
     assert len(followed[key]) == len(replayed[key]), key
-print("%d accesses, %d windows, %d threads" % (accesses, sum(x.startswith("window") for l in replayed.values() for x in l), len(replayed)))
+print(
+    "%d accesses, %d windows, %d threads"
+    % (accesses, sum(x.startswith("window") for l in replayed.values() for x in l), len(replayed))
+)

@@ -5,7 +5,7 @@
 # how many runs of each kind (default 3). Then requests whose order is not known, or of which there
 # are more partners and tags than the tables hold: they are counted, and others matched.
 . "$(dirname "$0")/../../lib.sh"
-MESSAGES=$REGTRACE_BUILD/t/tools/messages/messages
+. "$here/seeded.sh"
 found=0
 for mpi in openmpi mpich; do
     echo '#include <mpi.h>
@@ -20,14 +20,7 @@ int main(void) { return MPI_Psend_init(0, 1, 1, MPI_BYTE, 0, 0, MPI_COMM_SELF, M
     for threads in 1 3; do
         wrong="" found=0
         for ((seed = 1; seed <= ${REGTRACE_SEEDS:-3}; seed++)); do
-            rm -rf "$T/run" "$T"/log.*
-            run 200 "$REGTRACE" run -quiet -pcontrol std -o "$T/run" -- "mpirun.$mpi" -np 3 "$T/partitioned" "$T" $seed 40 $threads
-            [ "$status" = 0 ] || wrong+="seed $seed: exit code $status $err"
-            sort "$T"/log.* >"$T/want"
-            "$MESSAGES" "$T/run" >"$T/all"
-            awk '/^message/ { print $1, $2, $4, $5, $6, $7 }' "$T/all" | awk '$2' | sort >"$T/got"
-            wrong+=$(comm -13 "$T/want" "$T/got" | sed "s/^/seed $seed: invented /" | head -3)
-            wrong+=$(comm -23 "$T/want" "$T/got" | sed "s/^/seed $seed: missing /" | head -3)
+            match_seed $mpi "$T/partitioned" $seed 40 $threads
             wrong+=$(grep -v '^message\|^marked\|^left .*\(outside windows\|not complete\)' "$T/all" | sed "s/^/seed $seed: /")
             # the sizes of those that are partitioned
             found=$((found + $(awk '$6 > 16 && $6 < 360' "$T/got" | wc -l)))

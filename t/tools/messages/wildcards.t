@@ -6,7 +6,7 @@
 # kind (default 3). At last, more partners and tags than the tables hold, and cancelled receives of
 # those that have no room: the program does what it does bare, and what has no number is counted.
 . "$(dirname "$0")/../../lib.sh"
-MESSAGES=$REGTRACE_BUILD/t/tools/messages/messages
+. "$here/seeded.sh"
 for mpi in openmpi mpich; do
     if ! have_mpi $mpi || ! "mpicc.$mpi" -O2 -D_GNU_SOURCE -I"$REGTRACE_SOURCE/share/include" -o "$T/wildcards" \
         "$REGTRACE_SOURCE/t/tools/messages/wildcards.c" -pthread 2>"$T/cc"; then
@@ -16,14 +16,7 @@ for mpi in openmpi mpich; do
     for threads in 1 2; do
         wrong="" found=0
         for ((seed = 1; seed <= ${REGTRACE_SEEDS:-3}; seed++)); do
-            rm -rf "$T/run" "$T"/log.*
-            run 200 "$REGTRACE" run -quiet -pcontrol std -o "$T/run" -- "mpirun.$mpi" -np 3 "$T/wildcards" "$T" $seed 60 $threads
-            [ "$status" = 0 ] || wrong+="seed $seed: exit code $status $err"
-            sort "$T"/log.* >"$T/want"
-            "$MESSAGES" "$T/run" >"$T/all"
-            awk '/^message/ { print $1, $2, $4, $5, $6, $7 }' "$T/all" | awk '$2' | sort >"$T/got"
-            wrong+=$(comm -13 "$T/want" "$T/got" | sed "s/^/seed $seed: invented /" | head -3)
-            wrong+=$(comm -23 "$T/want" "$T/got" | sed "s/^/seed $seed: missing /" | head -3)
+            match_seed $mpi "$T/wildcards" $seed 60 $threads
             wrong+=$(grep '^left .*\(without a number\|sizes\|at once\)' "$T/all" | sed "s/^/seed $seed: /")
             found=$((found + $(wc -l <"$T/got")))
         done

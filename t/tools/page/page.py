@@ -105,6 +105,18 @@ def causes(b, run, path, before, log):
     same(text(b, "#path .crumbs"), path + " > MPI_Send", "its activity leads to the call path")
 
 
+def function_causes(b, page, slept):
+    """What a late rank did is the recorded function, with the line that called it."""
+    if page == "-":
+        return
+    b.open(page, ready=READY)
+    rows = b.run(
+        "[...document.querySelectorAll('tr[id^=delay-]')].map((r) => [...r.cells].map((d) => d.innerText))"
+    )
+    longest = max(rows, key=lambda r: ns(r[1]), default=[""] * 12)
+    same((longest[0], longest[7]), ("1", slept), "a recorded function, and what called it")
+
+
 def critical(b, report):
     """The tables of the critical path have the figures of `regtrace report --json`."""
     path = report["critical_path"]
@@ -304,12 +316,12 @@ def cells(b):
 
 
 def samples(b, has_library):
-    """The program is in burn<int> most of its time."""
+    """burn<int> has samples. How many depends on how long MPI waits here, by spinning."""
     row = b.run(
         """(() => { const row = [...document.querySelectorAll("#samples tbody tr")].find((r) => r.innerText.includes("burn<int>")); row.querySelector("a").click(); return [...row.cells].map((c) => c.innerText); })()"""
     )
     b.frame()
-    ok(float(row[2].rstrip(" %")) > 50, "samples are by function", str(row))
+    ok(float(row[2].rstrip(" %")) > 0, "samples are by function", str(row))
     ok(
         re.match(r".*main > .*burn<int>", text(b, "#stack .crumbs")),
         "with a link to the stack",
@@ -437,7 +449,8 @@ def tables(b, path, row):
 
 
 def main():
-    run, late, odd, damaged, memory_page, path, before, log, efficiency, report = sys.argv[1:]
+    run, late, odd, damaged, memory_page, functions, slept = sys.argv[1:8]
+    path, before, log, efficiency, report = sys.argv[8:]
     with open(report, encoding="utf-8") as file:
         report = json.load(file)
     has_library = without_library(late, "plain.html")
@@ -469,6 +482,7 @@ def main():
         b.open(damaged, ready=READY)
         ok("rank-00001.h5" in text(b, "#notes"), "a file that cannot be read is named")
         memory(b, memory_page)
+        function_causes(b, functions, slept)
         complaints(b)
     with Browser(width=500, height=800, dark=True) as b:
         b.open("plain.html", ready=READY)

@@ -113,6 +113,17 @@ else
     skip "memory traces in pages" "memory traces are for x86-64 with Zydis"
 fi
 
+functions=-
+if [ -x "$REGTRACE_BUILD/isa/regtrace-isa" ]; then
+    run 60 "$REGTRACE" run -quiet -functions '^give$' -o functions -- "mpirun.$mpi" -np 2 ./late calls
+    is "$status" 0 "a run with a function" || diag "$err"
+    run 60 "$REGTRACE" page -o functions.html functions
+    is "$status" 0 "a page of it" || diag "$err"
+    functions=functions.html
+else
+    skip "functions in pages" "probes are for x86-64 with Zydis"
+fi
+
 # --- files ---
 run 60 "$REGTRACE" page late-run
 is "$status" 0 "a page is made" || diag "$err"
@@ -163,6 +174,9 @@ if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null;
     done_testing
     exit
 fi
-PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/tools/timeline run 240 "$PYTHON" "$here/page.py" late-run late-run-page.html odd.html damaged.html $memory "$path" "$before" log efficiency.json report.json
+PYTHONPATH=$REGTRACE_SOURCE/share/python:$REGTRACE_SOURCE/t/tools/timeline run 240 \
+    "$PYTHON" "$here/page.py" late-run late-run-page.html odd.html \
+    damaged.html $memory $functions "give, called in second, late.c:$(line '/. from second')" \
+    "$path" "$before" log efficiency.json report.json
 relay "all was looked at"
 done_testing

@@ -62,7 +62,11 @@ class Trace:
                 current[1][int(value)] = text
 
     def read_header(self, line):
-        m = re.fullmatch(r"#Paraver \((\d\d)/(\d\d)/(\d\d) at (\d\d):(\d\d)\):(\d+)_ns:(\d+)\(([\d,]+)\):(\d+):(\d+)\(([\d:,]+)\)\n", line)
+        m = re.fullmatch(
+            r"#Paraver \((\d\d)/(\d\d)/(\d\d) at (\d\d):(\d\d)\):(\d+)_ns:"
+            r"(\d+)\(([\d,]+)\):(\d+):(\d+)\(([\d:,]+)\)\n",
+            line,
+        )
         if not m:
             fail(f"the first line is {line!r}")
         self.duration = int(m[6])
@@ -71,7 +75,9 @@ class Trace:
         tasks = [tuple(int(n) for n in t.split(":")) for t in m[11].split(",")]
         if len(tasks) != int(m[10]) or any(node < 1 or node > int(m[7]) for _, node in tasks):
             fail("tasks do not add up")
-        self.threads = [(task + 1, thread + 1) for task, (n, _) in enumerate(tasks) for thread in range(n)]
+        self.threads = [
+            (task + 1, thread + 1) for task, (n, _) in enumerate(tasks) for thread in range(n)
+        ]
         if len(self.threads) != len(self.levels["THREAD"]):
             fail(f"{len(self.threads)} threads, and names for {len(self.levels['THREAD'])}")
         if self.name == "thread" and len(self.levels["TASK"]) != len(tasks):
@@ -94,10 +100,18 @@ class Trace:
             last = time
             if kind == 1:
                 end, state = f[6:]
-                if time < ends.get(row, 0) or end <= time or end > self.duration or state not in self.states:
+                if (
+                    time < ends.get(row, 0)
+                    or end <= time
+                    or end > self.duration
+                    or state not in self.states
+                ):
                     fail(f"state {line!r}")
                 if time == ends.get(row) and state == states[row]:
-                    fail(f"state {line!r} goes on with the one before it: two lines where one says it")
+                    fail(
+                        f"state {line!r} goes on with the one before it: two lines where one says "
+                        "it"
+                    )
                 ends[row], states[row] = end, state
             elif kind == 2:
                 pairs = f[6:]
@@ -106,7 +120,13 @@ class Trace:
             elif kind == 3:
                 # A receiver may have been ready long before the send. Differences between the
                 # clocks of nodes are not considered.
-                if len(f) != 15 or f[6] < time or f[12] < time or f[12] > self.duration or f[11] > f[12]:
+                if (
+                    len(f) != 15
+                    or f[6] < time
+                    or f[12] < time
+                    or f[12] > self.duration
+                    or f[11] > f[12]
+                ):
                     fail(f"message {line!r}")
             else:
                 fail(f"a line of kind {kind}")
@@ -121,7 +141,7 @@ def check(trace):
 
 
 def messages(trace):
-    """Prints messages with the marks of type 1 and 2 that held then, as t/tools/messages/messages.c does."""
+    """Prints messages with the marks of type 1 and 2 that held then, as messages.c does."""
     marks, found = ({}, {}), []
     for kind, row, time, rest in trace.lines():
         if kind == 2:
@@ -135,14 +155,24 @@ def messages(trace):
         return next((v for t, v in reversed(marks[which].get(row, [])) if t <= time), 0)
 
     for sender, time, receiver, rest in found:
-        print("message", stood(0, sender, time), stood(1, receiver, rest[5]), trace.threads[sender][0] - 1, trace.threads[receiver][0] - 1, rest[8], rest[7])
+        print(
+            "message",
+            stood(0, sender, time),
+            stood(1, receiver, rest[5]),
+            trace.threads[sender][0] - 1,
+            trace.threads[receiver][0] - 1,
+            rest[8],
+            rest[7],
+        )
 
 
 def shown(trace, wanted):
     labels, seen = trace.types[wanted][1], []
     for kind, row, _, rest in trace.lines():
         if kind == 2:
-            seen += [(row, labels.get(v, str(v))) for t, v in zip(rest[::2], rest[1::2]) if t == wanted]
+            seen += [
+                (row, labels.get(v, str(v))) for t, v in zip(rest[::2], rest[1::2]) if t == wanted
+            ]
     for row, text in seen:
         print(row, text)
 
@@ -157,12 +187,16 @@ def calls(trace, run):
         if kind == 1 and rest[1] not in (1, 14):
             length[row] = length.get(row, 0) + rest[0] - time
         if kind == 2:
-            entered[row] = entered.get(row, 0) + sum(t == 25 and v not in (0, 888888888) for t, v in zip(rest[::2], rest[1::2]))
+            entered[row] = entered.get(row, 0) + sum(
+                t == 25 and v not in (0, 888888888) for t, v in zip(rest[::2], rest[1::2])
+            )
     first = 0
     for path in sorted(glob.glob(f"{run}/rank-*.h5")):
         with h5py.File(path, "r") as f:
             c = f["calibration"][:]
-            rate = (int(c["monotonic_ns"][-1]) - int(c["monotonic_ns"][0])) / (int(c["ticks"][-1]) - int(c["ticks"][0]))
+            rate = (int(c["monotonic_ns"][-1]) - int(c["monotonic_ns"][0])) / (
+                int(c["ticks"][-1]) - int(c["ticks"][0])
+            )
             threads = sorted(set(f["threads"]["thread"]) | set(f["events"]["thread"]))
             events = f["events"][:]
         for i, thread in enumerate(threads):
@@ -181,7 +215,10 @@ def calls(trace, run):
                     total += int(e["clock"]) if depth == 0 else 0
             row = first + i
             if entered.get(row, 0) != n or abs(length.get(row, 0) - total * rate) > 2 * n + 10:
-                fail(f"row {row}: {entered.get(row, 0)} calls of {length.get(row, 0)} ns; recorded {n} of {total * rate:.0f}")
+                fail(
+                    f"row {row}: {entered.get(row, 0)} calls of {length.get(row, 0)} ns; recorded "
+                    f"{n} of {total * rate:.0f}"
+                )
             print(row, n > 0)
         first += len(threads)
 

@@ -39,7 +39,9 @@ def main(path):
         places[location[1]] = f"{functions[line[1]]}:{line.get(2, 0)}"
     for sample in (list(fields(v)) for k, v in profile if k == 2):
         stack, values = [places[v] for k, v in sample if k == 1], [v for k, v in sample if k == 2]
-        start = max([i for i, p in enumerate(stack) if p.startswith("main:")], default=len(stack) - 1)
+        start = max(
+            [i for i, p in enumerate(stack) if p.startswith("main:")], default=len(stack) - 1
+        )
         print(f"{values[0]} calls, {values[1]} ns:", *reversed(stack[: start + 1]))
 
 

@@ -29,8 +29,13 @@ import handmade as hm  # noqa: E402
 
 START, LIFE = 1000, 8_000_000  # ticks
 CALL = 2000  # ticks of the first window's calls
-ATTRIBUTES = {"boot_id": "synthetic", "stream": "", "fired_total": np.uint64(0), "ignored_total": np.uint64(0),
-              "host": "synthetic"}  # fmt: skip
+ATTRIBUTES = {
+    "boot_id": "synthetic",
+    "stream": "",
+    "fired_total": np.uint64(0),
+    "ignored_total": np.uint64(0),
+    "host": "synthetic",
+}
 NONE = hm.peer_tag(hm.ABSENT, hm.ABSENT)
 
 
@@ -43,20 +48,39 @@ class Rank:
         call_ticks each."""
         clock = self.clock if clock is None else clock
         first, begin = len(self.events), clock
-        self.events.append(hm.event(begin, hm.code("RW["), thread=thread, window=ordinal, a=ordinal | 1 << 33))
+        self.events.append(
+            hm.event(begin, hm.code("RW["), thread=thread, window=ordinal, a=ordinal | 1 << 33)
+        )
         for _ in range(calls):
             clock += 10
-            self.events.append(hm.event(clock, hm.mpi(hm.BARRIER, True), thread=thread, window=ordinal, a=NONE))
+            self.events.append(
+                hm.event(clock, hm.mpi(hm.BARRIER, True), thread=thread, window=ordinal, a=NONE)
+            )
             clock += call_ticks
-            self.events.append(hm.event(clock, hm.mpi(hm.BARRIER, False), thread=thread, window=ordinal))
+            self.events.append(
+                hm.event(clock, hm.mpi(hm.BARRIER, False), thread=thread, window=ordinal)
+            )
         end = begin + ticks
         assert clock <= end
         last = hm.NO_ROW
         if not other.get("truncated"):
             last = len(self.events)
-            self.events.append(hm.event(end, hm.code("RW]"), thread=thread, window=ordinal, a=ordinal))
-        self.windows.append(hm.window(ordinal, thread, begin, end, first, last, start_icount=icount[0], stop_icount=icount[1],
-                                      **other))  # fmt: skip
+            self.events.append(
+                hm.event(end, hm.code("RW]"), thread=thread, window=ordinal, a=ordinal)
+            )
+        self.windows.append(
+            hm.window(
+                ordinal,
+                thread,
+                begin,
+                end,
+                first,
+                last,
+                start_icount=icount[0],
+                stop_icount=icount[1],
+                **other,
+            )
+        )
         self.clock = end + 1000
 
 
@@ -64,7 +88,18 @@ def threads(rank, totals, **other):
     rows = []
     for tid, total in enumerate(totals):
         mine = sum(1 for e in rank.events if e["thread"] == tid)
-        rows.append(hm.thread(tid, START, START + LIFE, rows=mine, recorded=mine, state=3, instructions=total, **other))
+        rows.append(
+            hm.thread(
+                tid,
+                START,
+                START + LIFE,
+                rows=mine,
+                recorded=mine,
+                state=3,
+                instructions=total,
+                **other,
+            )
+        )
     return rows
 
 
@@ -77,9 +112,22 @@ def uniform(kind):
     rank = Rank()
     for i in range(4):
         killed = kind == "truncated" and i == 3
-        rank.window(i, 100_000, (250_000 * i, 250_000 * i + 10_000), 5 * (i + 1), 1000 * (i + 1), start_alarm=0, chain=0,
-                    truncated=killed, reason=254 if killed else 0)  # fmt: skip
-    texts = (b"pcontrol", b"start:pcontrol:solve") if kind == "phases" else (b"uniform", b"uniform:250000:10000:4")
+        rank.window(
+            i,
+            100_000,
+            (250_000 * i, 250_000 * i + 10_000),
+            5 * (i + 1),
+            1000 * (i + 1),
+            start_alarm=0,
+            chain=0,
+            truncated=killed,
+            reason=254 if killed else 0,
+        )
+    texts = (
+        (b"pcontrol", b"start:pcontrol:solve")
+        if kind == "phases"
+        else (b"uniform", b"uniform:250000:10000:4")
+    )
     return rank, [0 if kind == "uncounted" else 1_000_000], alarm(*texts), ()
 
 
@@ -88,7 +136,15 @@ def weights():
     rank = Rank()
     rank.window(0, 50_000, (0, 50_000), 7, 2000, kind=1, region=1, weight=0.5)
     for r, weight in ((1, 0.5), (2, 0.3), (3, 0.2)):
-        rank.window(r, 200_000 * r, (1_000_000 * r, 1_000_000 * r + 100_000), 10 * r, 2000, region=r, weight=weight)
+        rank.window(
+            r,
+            200_000 * r,
+            (1_000_000 * r, 1_000_000 * r + 100_000),
+            10 * r,
+            2000,
+            region=r,
+            weight=weight,
+        )
     return rank, [10_000_000], (), ("1", "2", "the third")
 
 
@@ -100,8 +156,20 @@ def multipliers():
     for r, multiplier in ((0, 40.0), (1, 60.0)):
         at = rank.clock
         for tid in (0, 1):
-            rank.window(r, 20_000, (5000 * r, 5000 * r + 1000 * (tid + 1)), 1, 1000, thread=tid, clock=at, bcast=1,
-                        firing=1 - tid, region=r + 1, weight=0.5, multiplier=multiplier)  # fmt: skip
+            rank.window(
+                r,
+                20_000,
+                (5000 * r, 5000 * r + 1000 * (tid + 1)),
+                1,
+                1000,
+                thread=tid,
+                clock=at,
+                bcast=1,
+                firing=1 - tid,
+                region=r + 1,
+                weight=0.5,
+                multiplier=multiplier,
+            )
     return rank, [101_000, 199_000], (), ("a", "b")
 
 
@@ -112,12 +180,27 @@ def whole():
 
 
 def one(folder, kind):
-    rank, totals, alarms, strings = (weights() if kind == "weights" else multipliers() if kind == "multipliers" else
-                                     whole() if kind == "whole" else (Rank(), [1_000_000], (), ()) if kind == "count" else
-                                     uniform(kind))  # fmt: skip
-    hm.write(os.path.join(folder, "rank-00000.h5"), events=rank.events, windows=rank.windows, alarms=alarms, strings=strings,
-             threads=threads(rank, totals), start_ticks=START,
-             attributes=ATTRIBUTES | ({"end_reason": "killed"} if kind == "truncated" else {}))  # fmt: skip
+    rank, totals, alarms, strings = (
+        weights()
+        if kind == "weights"
+        else multipliers()
+        if kind == "multipliers"
+        else whole()
+        if kind == "whole"
+        else (Rank(), [1_000_000], (), ())
+        if kind == "count"
+        else uniform(kind)
+    )
+    hm.write(
+        os.path.join(folder, "rank-00000.h5"),
+        events=rank.events,
+        windows=rank.windows,
+        alarms=alarms,
+        strings=strings,
+        threads=threads(rank, totals),
+        start_ticks=START,
+        attributes=ATTRIBUTES | ({"end_reason": "killed"} if kind == "truncated" else {}),
+    )
 
 
 def totals(folder, text):
@@ -127,11 +210,26 @@ def totals(folder, text):
         rows = []
         for tid, count in enumerate(spec.rstrip("!").split("+")):
             lives = count.endswith("?")
-            rows.append(hm.thread(tid, START, 0 if lives else START + LIFE, state=2 if lives else 3,
-                                  instructions=int(count.rstrip("?"))))  # fmt: skip
-        hm.write(os.path.join(folder, f"rank-{number:05d}.h5"), rank=number, size=len(ranks), events=rank.events, windows=(),
-                 threads=rows, start_ticks=START,
-                 attributes=ATTRIBUTES | {"end_reason": "killed" if killed else "finished", "option.count": "1"})  # fmt: skip
+            rows.append(
+                hm.thread(
+                    tid,
+                    START,
+                    0 if lives else START + LIFE,
+                    state=2 if lives else 3,
+                    instructions=int(count.rstrip("?")),
+                )
+            )
+        hm.write(
+            os.path.join(folder, f"rank-{number:05d}.h5"),
+            rank=number,
+            size=len(ranks),
+            events=rank.events,
+            windows=(),
+            threads=rows,
+            start_ticks=START,
+            attributes=ATTRIBUTES
+            | {"end_reason": "killed" if killed else "finished", "option.count": "1"},
+        )
 
 
 def main():

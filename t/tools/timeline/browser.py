@@ -26,8 +26,13 @@ class Socket:
     def __init__(self, host, port, path, timeout):
         self.socket = socket.create_connection((host, port), timeout=timeout)
         key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall((f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())  # fmt: skip
+        self.socket.sendall(
+            (
+                f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\nConnection: "
+                "Upgrade\r\n"
+                f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+            ).encode()
+        )
         self.rest = b""
         while b"\r\n\r\n" not in self.rest:
             self.rest += self._some()
@@ -54,7 +59,13 @@ class Socket:
     def send(self, text):
         data, mask = text.encode(), os.urandom(4)
         n = len(data)
-        head = bytes([0x81, 0x80 | n]) if n < 126 else struct.pack("!BBH", 0x81, 0xFE, n) if n < 65536 else struct.pack("!BBQ", 0x81, 0xFF, n)
+        head = (
+            bytes([0x81, 0x80 | n])
+            if n < 126
+            else struct.pack("!BBH", 0x81, 0xFE, n)
+            if n < 65536
+            else struct.pack("!BBQ", 0x81, 0xFF, n)
+        )
         self.socket.sendall(head + mask + bytes(b ^ mask[i & 3] for i, b in enumerate(data)))
 
     def receive(self):
@@ -85,18 +96,42 @@ class Browser:
         self.requests = []
         self.number = 0
         self.process = subprocess.Popen(
-            [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync", f"--user-data-dir={self.home}",
-             f"--window-size={width},{height}", "--remote-debugging-port=0", "--remote-allow-origins=*", "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            env={**os.environ, "HOME": self.home})  # fmt: skip
+            [
+                program(),
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                f"--user-data-dir={self.home}",
+                f"--window-size={width},{height}",
+                "--remote-debugging-port=0",
+                "--remote-allow-origins=*",
+                "about:blank",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, "HOME": self.home},
+        )
         try:
             self._connect()
             self.call("Page.enable")
             self.call("Runtime.enable")
             self.call("Log.enable")
             self.call("Network.enable")
-            self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+            self.call(
+                "Emulation.setDeviceMetricsOverride",
+                width=width,
+                height=height,
+                deviceScaleFactor=1,
+                mobile=False,
+            )
             self.prefer("dark" if dark else "light")
         except BaseException:
             self.close()
@@ -112,7 +147,9 @@ class Browser:
         with open(port, encoding="ascii") as file:
             number = int(file.readline())
         while True:
-            with urllib.request.urlopen(f"http://127.0.0.1:{number}/json/list", timeout=self.timeout) as answer:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{number}/json/list", timeout=self.timeout
+            ) as answer:
                 pages = [p for p in json.load(answer) if p["type"] == "page"]
             if pages:
                 break
@@ -160,14 +197,23 @@ class Browser:
                     raise RuntimeError(f"{method}: {message['error']}")
                 return message["result"]
 
-    def open(self, path, fragment="", ready="window.regtrace && regtrace.store.done && regtrace.timings.loaded > 0"):
+    def open(
+        self,
+        path,
+        fragment="",
+        ready="window.regtrace && regtrace.store.done && regtrace.timings.loaded > 0",
+    ):
         self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url="file://" + urllib.parse.quote(os.path.abspath(path)) + fragment)
+        self.call(
+            "Page.navigate", url="file://" + urllib.parse.quote(os.path.abspath(path)) + fragment
+        )
         self.wait(ready)
 
     def run(self, expression):
         """Returns the value of a JavaScript expression; awaits promises."""
-        got = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        got = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in got:
             details = got["exceptionDetails"]
             raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
@@ -182,16 +228,43 @@ class Browser:
 
     def frame(self):
         """Waits for two frames."""
-        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+        self.run(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => "
+            "done(1))))"
+        )
 
     def prefer(self, scheme):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     def key(self, key, text=None, modifiers=0):
-        codes = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Tab": 9}
+        codes = {
+            "Enter": 13,
+            "Escape": 27,
+            "ArrowLeft": 37,
+            "ArrowUp": 38,
+            "ArrowRight": 39,
+            "ArrowDown": 40,
+            "Tab": 9,
+        }
         more = {"text": text or key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=codes.get(key, ord(key[0])), modifiers=modifiers, **more)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=codes.get(key, ord(key[0])), modifiers=modifiers)
+        self.call(
+            "Input.dispatchKeyEvent",
+            type="keyDown",
+            key=key,
+            windowsVirtualKeyCode=codes.get(key, ord(key[0])),
+            modifiers=modifiers,
+            **more,
+        )
+        self.call(
+            "Input.dispatchKeyEvent",
+            type="keyUp",
+            key=key,
+            windowsVirtualKeyCode=codes.get(key, ord(key[0])),
+            modifiers=modifiers,
+        )
         self.frame()
 
     def mouse(self, kind, x, y, **more):
@@ -200,7 +273,13 @@ class Browser:
     def drag(self, x0, y0, x1, y1):
         self.mouse("mousePressed", x0, y0, button="left", clickCount=1, buttons=1)
         for i in range(1, 6):
-            self.mouse("mouseMoved", x0 + (x1 - x0) * i / 5, y0 + (y1 - y0) * i / 5, button="left", buttons=1)
+            self.mouse(
+                "mouseMoved",
+                x0 + (x1 - x0) * i / 5,
+                y0 + (y1 - y0) * i / 5,
+                button="left",
+                buttons=1,
+            )
         self.mouse("mouseReleased", x1, y1, button="left", clickCount=1)
         self.frame()
 

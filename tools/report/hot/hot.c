@@ -173,16 +173,19 @@ static const char *where_of(const struct pmu_sample_spec *spec)
                               : "between windows";
 }
 
+const char *hot_why_none(const struct hot *h)
+{
+    return h->asked[0] == '\0'  ? "the run was not sampled (regtrace run -sample cpu:10ms)"
+           : spec_of(h).in_gaps ? "none fell where they were asked for (a shorter period has more)"
+                                : "none fell into windows (a shorter period has more)";
+}
+
 void hot_print_text(FILE *out, const struct hot *h, size_t top)
 {
     struct pmu_sample_spec spec = spec_of(h);
     char total[32], within[32];
     if (h->sample_count == 0) {
-        (void)fputs(h->asked[0] == '\0' ? "No samples: the run was not sampled "
-                                          "(REGTRACE_SAMPLE=cpu:10ms, or -sample).\n"
-                    : spec.in_gaps      ? "No samples fell where they were asked for.\n"
-                                        : "No samples fell into its windows.\n",
-                    out);
+        (void)fprintf(out, "No samples: %s.\n", hot_why_none(h));
         return;
     }
     amount(&spec, h->weight, total);

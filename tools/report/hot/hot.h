@@ -78,6 +78,8 @@ static inline const struct hot_place *hot_frame(const struct hot *h, const struc
     return is_frame && (f == 0 || !p->is_own) ? p : NULL;
 }
 
+/* Returns why there are no samples, with the remedy. */
+const char *hot_why_none(const struct hot *h);
 /* Prints a line "outer;inner PERIODS" for each stack of functions. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int hot_print_folded(FILE *out, const struct hot *h);
 /* Prints the longest first; top 0: all. */

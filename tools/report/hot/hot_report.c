@@ -11,7 +11,7 @@ static int print_hot(const struct report_options *o, const char *path, const str
     if (o->folded && h->sample_count > 0)
         return hot_print_folded(stdout, h);
     if (o->folded)
-        tool_warning("report", "%s: no samples: they need -sample (REGTRACE_SAMPLE)", path);
+        tool_warning("report", "%s: no samples: %s", path, hot_why_none(h));
     else if (o->json)
         hot_print_json(stdout, h);
     else
@@ -33,9 +33,10 @@ int report_hot(const struct report_options *o, const char *path)
     if (run == NULL)
         return TOOL_FAILURE;
     int rc = hot_collect_run(&h, run, &o->ranks, &o->windows, &skipped);
+    bool is_unknown = rc != 0 && h.asked[0] == '\0' && !o->json; /* perhaps of unread files */
     if (rc == -ENOMEM)
         tool_error("report", "out of memory");
-    else
+    else if (!is_unknown)
         rc = print_hot(o, path, &h) == 0 ? rc : -ENOMEM;
     hot_free(&h);
     rt_run_close(run);
