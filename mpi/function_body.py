@@ -46,10 +46,14 @@ class Body:
         return f"mpi_handle_argument({HANDLE[self.kind(name)]}, {self.word(name)}, {self.fortran})"
 
     def holder(self):
-        """C expression for the window or the file whose communicator all ranks of make the call; None: none."""
+        """C expression for the window or file of a call that names no communicator; else None."""
         if "win" in self.f.roles:
             return self.handle(self.f.roles["win"])
-        return f"mpi_file_holder({self.handle(self.f.roles['file'])})" if "file" in self.f.roles else None
+        return (
+            f"mpi_file_holder({self.handle(self.f.roles['file'])})"
+            if "file" in self.f.roles
+            else None
+        )
 
     def message(self, role):
         return f"mpi_message_at({self.word(self.f.roles[role].lstrip('*'))}, {self.fortran})"
@@ -89,7 +93,9 @@ class Body:
             value = f"{test} ? {self.product(roles['in_place'])} : {value}"
         if roles.get("peer") == "root":
             # intercommunicator: of the root's group only the root passes meaningful arguments
-            means = "mpi_some_root" if re.search("bcast|reduce", self.f.name, re.I) else "mpi_some_rank"
+            means = (
+                "mpi_some_root" if re.search("bcast|reduce", self.f.name, re.I) else "mpi_some_rank"
+            )
             value = f"!{means}(peer) ? 0 : {value}"
         return value
 
@@ -115,7 +121,9 @@ class Body:
         tag = "tag" if "tag" in roles else "MPI_NOBODY"
         comm_id = "comm_id" if "comm" in roles or self.holder() else "0"
         self.later("bytes" in roles, comm_id)
-        self.enter = f"mpi_peer_tag({peer}, {tag}), " + ("facts" if self.lacks else f"mpi_bytes_comm(0, {comm_id})")
+        self.enter = f"mpi_peer_tag({peer}, {tag}), " + (
+            "facts" if self.lacks else f"mpi_bytes_comm(0, {comm_id})"
+        )
         self.leave = "0, 0"
         if "request" in roles:
             request = self.handle("*" + roles["request"])
@@ -132,11 +140,16 @@ class Body:
             self.leave = self.leave[:-1] + "facts_later"
         if "source" in roles:
             source, rtag = self.number(roles["source"]), self.number(roles["rtag"])
-            self.begun.append(f"mpi_receives(t, mpi_peer_tag(mpi_peer({source}), mpi_tag({rtag})), {self.product(roles['room'])});")
+            self.begun.append(
+                f"mpi_receives(t, mpi_peer_tag(mpi_peer({source}), mpi_tag({rtag})), "
+                f"{self.product(roles['room'])});"
+            )
         if "newcomm" in roles:
             parent = "comm_id" if "comm" in roles else "0"
             self.after.append("if (result == 0)")
-            self.after.append(f"    mpi_comm_created(t, {self.handle('*' + roles['newcomm'])}, {parent});")
+            self.after.append(
+                f"    mpi_comm_created(t, {self.handle('*' + roles['newcomm'])}, {parent});"
+            )
         return self
 
     def later(self, has_bytes, comm_id):
@@ -155,18 +168,31 @@ class Body:
         self.after += ["    if (facts_later == facts)", "        facts_later = 0;", "}"]
 
     def profile(self):
-        """C code for the profile: (code before the call, code after it, kind and word of the communicator, bytes).
+        """C code for the profile: (code before the call, code after it, kind and word of the
+        communicator, bytes).
 
-        Code runs after the call, whose success (`proved`) proves its handles valid; of a communicator or
-        window that the call frees, before it.
+        Code runs after the call, whose success (`proved`) proves its handles valid; of a
+        communicator, window or file that the call frees, before it.
         """
         roles = self.f.roles
         if roles.get("fortran") and self.fortran == "true":
             return [], [], "MPI_PROFILE_NO_COMM", "0", "0"
         if "frees" in roles:
-            return [f"const uint64_t freed = mpi_comm_id(t, {self.handle(roles['comm'])});"], [], "MPI_PROFILE_ID", "freed", "0"
+            return (
+                [f"const uint64_t freed = mpi_comm_id(t, {self.handle(roles['comm'])});"],
+                [],
+                "MPI_PROFILE_ID",
+                "freed",
+                "0",
+            )
         if self.f.name in ("Win_free", "File_close"):
-            return [f"const uint64_t freed = mpi_holder_comm_id(t, {self.holder()});"], [], "MPI_PROFILE_ID", "freed", "0"
+            return (
+                [f"const uint64_t freed = mpi_holder_comm_id(t, {self.holder()});"],
+                [],
+                "MPI_PROFILE_ID",
+                "freed",
+                "0",
+            )
         kind, word, lines = "MPI_PROFILE_NO_COMM", "0", []
         if "comm" in roles:
             kind, word = "MPI_PROFILE_COMM", "comm"
@@ -181,7 +207,11 @@ class Body:
         if "peer" in roles:
             lines.append(f"const uint32_t peer = mpi_peer({self.number(roles['peer'])});")
             value = f"(int)peer == -2 ? 0 : ({value})"
-        lines += ["t->proved += result == 0;", f"const uint64_t bytes = {value};", "t->proved -= result == 0;"]
+        lines += [
+            "t->proved += result == 0;",
+            f"const uint64_t bytes = {value};",
+            "t->proved -= result == 0;",
+        ]
         return [], lines, kind, word, "bytes"
 
     def later_name(self):
@@ -190,9 +220,13 @@ class Body:
         return ("fortran_" if self.fortran == "true" else "c_") + f"later_{self.f.name}"
 
     def later_words(self, declare=False):
-        words = [("struct recorder_thread *", "t")] + [("uint64_t ", "comm")] * ("comm" in self.f.roles)
+        words = [("struct recorder_thread *", "t")] + [("uint64_t ", "comm")] * (
+            "comm" in self.f.roles
+        )
         if "bytes" in self.f.roles:
-            words += [("bool ", "descriptor")] * ("in_place" in self.f.roles and self.fortran == "true")
+            words += [("bool ", "descriptor")] * (
+                "in_place" in self.f.roles and self.fortran == "true"
+            )
             n = self.f.fortran_arguments() if self.fortran == "true" else len(self.f.arguments)
             words += [("mpi_word ", f"a{i}") for i in range(n)]
         return [(kind if declare else "") + name for kind, name in words]
@@ -202,7 +236,8 @@ class Body:
         roles = self.f.roles
         if "bytes" not in roles:
             return ""
-        out = f"RT_COLD static uint64_t {self.later_name()}({', '.join(self.later_words(True))})\n{{\n"
+        declared = ", ".join(self.later_words(True))
+        out = f"RT_COLD static uint64_t {self.later_name()}({declared})\n{{\n"
         lines = ["t->proved++;"]
         comm_id = "0"
         if "comm" in roles:
@@ -212,7 +247,11 @@ class Body:
             lines.append(f"const uint32_t peer = mpi_peer({self.number('root')});")
         if "source" in roles:
             lines.append(f"(void)({self.product(roles['room'])});")
-        lines += [f"const uint64_t facts = mpi_bytes_comm({self.bytes()}, {comm_id});", "t->proved--;", "return facts;"]
+        lines += [
+            f"const uint64_t facts = mpi_bytes_comm({self.bytes()}, {comm_id});",
+            "t->proved--;",
+            "return facts;",
+        ]
         unused = [w for w in self.later_words() if not re.search(rf"\b{w}\b", "\n".join(lines))]
         return out + indent([f"(void){w};" for w in unused] + lines) + "}\n\n"
 
@@ -238,8 +277,16 @@ class Body:
         roles, before, after = self.f.roles, self.number_before, self.number_after
         waits = roles.get("waits")
         if waits in ("ranks", "all_ranks", "ranks_later") and ("comm" in roles or self.holder()):
-            comm = self.handle(roles["comm"]) if "comm" in roles else f"mpi_holder_comm({self.holder()})"
-            before += [f"const uint64_t meeting = {comm};", "if (RT_LIKELY(mpi_numbering != 0))", "    mpi_number_collective(t, meeting);"]
+            comm = (
+                self.handle(roles["comm"])
+                if "comm" in roles
+                else f"mpi_holder_comm({self.holder()})"
+            )
+            before += [
+                f"const uint64_t meeting = {comm};",
+                "if (RT_LIKELY(mpi_numbering != 0))",
+                "    mpi_number_collective(t, meeting);",
+            ]
             after += ["if (result != 0)", "    mpi_collective_failed(meeting, result);"]
         if waits in ("ranks", "all_ranks"):
             return
@@ -249,12 +296,18 @@ class Body:
             which, names = re.fullmatch(r"(\w+)\((.*)\)", roles["starts"]).groups()
             names = names.split(",")
             count = "1" if which == "one" else self.number(names[0])
-            after += ["if (result == 0)", f"    mpi_started(t, {count}, {self.word(names[-1])}, {self.fortran});"]
+            after += [
+                "if (result == 0)",
+                f"    mpi_started(t, {count}, {self.word(names[-1])}, {self.fortran});",
+            ]
         if self.f.name == "Cancel":
             before.append(f"mpi_request_cancelling({self.handle('*request')});")
         failed = []
         if "sends" in roles:
-            before.append(f"const mpi_number sent = RT_UNLIKELY(mpi_numbering == 0) ? NO_NUMBER : mpi_number_send({self.address(roles['peer'], roles['tag'])});")
+            before.append(
+                "const mpi_number sent = RT_UNLIKELY(mpi_numbering == 0) ? NO_NUMBER : "
+                f"mpi_number_send({self.address(roles['peer'], roles['tag'])});"
+            )
             self.tell.append("mpi_tell_send(t, sent, false);")
             failed.append("mpi_number_unsent(sent);")
         number = "sent" if "sends" in roles else "NO_NUMBER"
@@ -263,9 +316,16 @@ class Body:
             # a call that also sends has these beside the role's arguments
             source = "source" if "source" in self.f.index else roles["peer"]
             address = self.address(source, "recvtag" if "recvtag" in self.f.index else roles["tag"])
-            before.append(f"const mpi_number number = RT_UNLIKELY(mpi_numbering == 0) ? NO_NUMBER : mpi_number_receive{now}({address});")
+            before.append(
+                "const mpi_number number = RT_UNLIKELY(mpi_numbering == 0) ? NO_NUMBER : "
+                f"mpi_number_receive{now}({address});"
+            )
             number = "number"
-            failed.append("mpi_number_unposted(number);" if "request" in roles else "mpi_receive_failed(number, result);")
+            failed.append(
+                "mpi_number_unposted(number);"
+                if "request" in roles
+                else "mpi_receive_failed(number, result);"
+            )
         if "takes" in roles:
             before.append(f"const mpi_number number = mpi_message_number({self.message('takes')});")
             number = "number"
@@ -284,12 +344,19 @@ class Body:
     def probes(self):
         """A matched probe takes its message: its status tells which one."""
         status = self.f.index["status"]
-        self.completing += ["struct mpi_one probed;",
-                            f"mpi_word status = mpi_one_begin(&probed, 0, a{status}, {self.fortran});"]
+        self.completing += [
+            "struct mpi_one probed;",
+            f"mpi_word status = mpi_one_begin(&probed, 0, a{status}, {self.fortran});",
+        ]
         self.passed[status] = "status"
-        done = "result == 0" + (f" && mpi_read_int({self.word('flag')}) != 0" if "flag" in self.f.index else "")
-        self.completed += [f"if ({done})",
-                           f"    mpi_probed(t, &probed, {self.handle(self.f.roles['comm'])}, {self.message('message')});"]
+        done = "result == 0" + (
+            f" && mpi_read_int({self.word('flag')}) != 0" if "flag" in self.f.index else ""
+        )
+        self.completed += [
+            f"if ({done})",
+            f"    mpi_probed(t, &probed, {self.handle(self.f.roles['comm'])}, "
+            f"{self.message('message')});",
+        ]
         self.after += self.completed
         self.matters = "mpi_numbering != 0"
 
@@ -301,7 +368,9 @@ class Body:
             request = words[0] if which == "one" else "0"
             status = self.f.index[names[1] if which == "one" else names[0]]
             before.append("struct mpi_one completion;")
-            before.append(f"mpi_word status = mpi_one_begin(&completion, {request}, a{status}, {f});")
+            before.append(
+                f"mpi_word status = mpi_one_begin(&completion, {request}, a{status}, {f});"
+            )
             self.passed[status] = "status"
             if which == "receive":
                 comm = self.handle(self.f.roles["comm"]) if "comm" in self.f.roles else "0"
@@ -322,13 +391,19 @@ class Body:
         if which == "any":
             status = self.f.index[names[2]]
             before.append("struct mpi_one one;")
-            before.append(f"mpi_word status = mpi_any_begin(&completion, &one, {count}, {words[1]}, a{status}, {f});")
+            before.append(
+                "mpi_word status = "
+                f"mpi_any_begin(&completion, &one, {count}, {words[1]}, a{status}, {f});"
+            )
             if len(words) == 5:
                 flag = f" && mpi_read_int({words[4]}) != 0"
             end = f"mpi_any_end(t, &completion, &one, {words[3]}, {f});"
         else:
             status = self.f.index[names[2]]
-            before.append(f"mpi_word status = mpi_many_begin(&completion, {count}, {words[1]}, a{status}, {f});")
+            before.append(
+                "mpi_word status = "
+                f"mpi_many_begin(&completion, {count}, {words[1]}, a{status}, {f});"
+            )
             if which == "all":
                 if len(words) == 4:
                     flag = f" && mpi_read_int({words[3]}) != 0"
@@ -351,72 +426,6 @@ def request_kind(f):
     receives = re.match(r"(Irecv|Imrecv|Recv_init|Precv_init)", f.name)
     kind = "MPI_REQUEST_RECEIVE" if receives else "MPI_REQUEST_OTHER"
     return kind + (" | MPI_REQUEST_PERSISTENT" if "_init" in f.name else "")
-
-
-# How functions make a communicator that are no call of all ranks of its parent, or that are not
-# complete when they return (enum mpi_comm_making).
-MAKING = {
-    "Comm_accept": "MPI_MADE_OF_TWO",
-    "Comm_connect": "MPI_MADE_OF_TWO",
-    "Comm_create_group": "MPI_MADE_BY_SOME",
-    "Comm_idup": "MPI_MADE_ALIKE",
-    "Comm_idup_with_info": "MPI_MADE_ALIKE",
-    "Intercomm_create": "MPI_MADE_OF_TWO",
-}
-
-
-def follows(body):
-    """(before, after): code that must run outside recording windows as well.
-
-    It follows how communicators, types and windows of one-sided communication are made and freed,
-    the ends of sessions, and persistent requests."""
-    f = body.f
-    idup = f.name.startswith("Comm_idup")
-    if "newcomm" in f.roles or idup:
-        how = MAKING.get(f.name, "MPI_MADE_BY_ALL") if "comm" in f.roles else "MPI_MADE_SOMEHOW"
-        before = [f"uint64_t made_of = {body.handle(f.roles['comm']) if 'comm' in f.roles else '0'};"]
-        # MPI_Intercomm_create's tags are not below 0
-        tag = f"(int){body.number('tag')}" if "tag" in f.roles else "-1"
-        made = body.handle("*newcomm" if idup else "*" + f.roles["newcomm"])
-        return before, ["if (result == 0)", f"    mpi_comm_made(made_of, {made}, {how}, {tag});"]
-    if "newwin" in f.roles:
-        made, of = body.handle("*" + f.roles["newwin"]), body.handle(f.roles["comm"])
-        return [], ["if (result == 0)", f"    mpi_holder_made({made}, {of});"]
-    if "newfile" in f.roles:
-        made, of = f"mpi_file_holder({body.handle('*' + f.roles['newfile'])})", body.handle(f.roles["comm"])
-        return [], ["if (result == 0)", f"    mpi_holder_made({made}, {of});"]
-    if f.name in ("Win_free", "File_close"):
-        return ([f"uint64_t ending = {body.holder()};"], ["if (result == 0)", "    mpi_holder_freed(ending);"])
-    if f.name == "Type_free":
-        return ([f"uint64_t ending = {body.handle('*datatype')};", "const bool known = mpi_type_ends(ending);"],
-                ["if (result != 0 && known)", "    mpi_type_made(ending);"])
-    types = [name for name, kind in f.arguments if kind == "type*"]
-    if types:
-        return [], ["if (result == 0) {"] + [f"    mpi_type_made({body.handle('*' + name)});" for name in types] + ["}"]
-    if f.name == "Session_finalize":
-        return [], ["if (result == 0)", "    mpi_session_ended();"]
-    if "frees" in f.roles:
-        return ([f"uint64_t ending = {body.handle('*' + f.roles['frees'])};", "const uint32_t made = mpi_comm_times_made(ending);"],
-                ["if (result == 0)", "    mpi_comm_freed(ending, made);"])
-    if f.name == "Request_free":
-        return ([f"uint64_t ending = {body.handle('*request')};", "const struct mpi_noted noted = mpi_request_noted(ending);"],
-                ["if (result == 0)", "    mpi_request_freed(ending, noted);"])
-    if "partitioned" in f.roles:
-        sends = "true" if f.roles["partitioned"] == "sends" else "false"
-        address = body.address(f.roles["peer"], f.roles["tag"])
-        return ([f"struct mpi_partitioned partitioned = mpi_partitioned_begin({address}, {sends});"],
-                ["mpi_partitioned_made(&partitioned, result == 0);", "if (result == 0)", f"    {body.request_made()}"])
-    if "request" in f.roles and "PERSISTENT" in request_kind(f):
-        return [], ["if (result == 0)", f"    {body.request_made()}"]
-    return [], []
-
-
-def jump_if_asleep(f, row, arguments):
-    """C code that skips a wrapper while nothing can be recorded, unless it must follow calls."""
-    if any(follows(Body(f, False))):
-        return ""
-    passed = ", " + arguments if arguments else ""
-    return f"    MPI_JUMP_IF_ASLEEP({row}, MPI_NUMBER_{f.name}, real_{f.name}{passed});\n"
 
 
 def indent(lines, by="    "):

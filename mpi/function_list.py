@@ -3,21 +3,77 @@
 import re
 import sys
 
-HANDLE = {"comm": "MPI_HANDLE_COMM", "type": "MPI_HANDLE_TYPE", "request": "MPI_HANDLE_REQUEST", "win": "MPI_HANDLE_WIN",
-          "file": "MPI_HANDLE_FILE"}
+HANDLE = {
+    "comm": "MPI_HANDLE_COMM",
+    "type": "MPI_HANDLE_TYPE",
+    "request": "MPI_HANDLE_REQUEST",
+    "win": "MPI_HANDLE_WIN",
+    "file": "MPI_HANDLE_FILE",
+}
 WIDE = {"count64", "aint", "offset"}
-KINDS = (set(HANDLE) | WIDE | {"int", "buf", "string", "status", "pointer", "function", "group", "info", "op",
-                               "errhandler", "message", "session"})
-ROLES = {"peer", "tag", "comm", "bytes", "in_place", "request", "uses", "complete", "starts", "newcomm", "frees",
-         "message", "takes", "source", "rtag", "room", "special", "fortran", "c_only", "win", "newwin", "file", "newfile",
-         "sends", "receives", "waits", "initializes", "partitioned"}
+KINDS = (
+    set(HANDLE)
+    | WIDE
+    | {
+        "int",
+        "buf",
+        "string",
+        "status",
+        "pointer",
+        "function",
+        "group",
+        "info",
+        "op",
+        "errhandler",
+        "message",
+        "session",
+    }
+)
+ROLES = {
+    "peer",
+    "tag",
+    "comm",
+    "bytes",
+    "in_place",
+    "request",
+    "uses",
+    "complete",
+    "starts",
+    "newcomm",
+    "frees",
+    "message",
+    "takes",
+    "source",
+    "rtag",
+    "room",
+    "special",
+    "fortran",
+    "c_only",
+    "win",
+    "newwin",
+    "file",
+    "newfile",
+    "sends",
+    "receives",
+    "waits",
+    "initializes",
+    "partitioned",
+}
 # A large-count function has these roles of the small one.
 OF_SMALL = ("sends", "receives", "waits", "file", "initializes")
 VALUES = {
     "receives": {"in_call", "later"},
     "partitioned": {"sends", "receives"},
-    "waits": {"messages", "first_message", "found_message", "receiver", "ranks", "all_ranks", "ranks_later",
-              "members"},
+    "waits": {
+        "messages",
+        "first_message",
+        "found_message",
+        "receiver",
+        "ranks",
+        "all_ranks",
+        "ranks_later",
+        "members",
+    },
 }
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
@@ -46,7 +102,23 @@ class Function:
             if len(argument) != 2 or re.sub(r"[*]$|\[\]$", "", argument[1]) not in KINDS:
                 sys.exit(f"{where}: bad argument {argument}")
         self.index = {name: i for i, (name, _) in enumerate(self.arguments)}
-        for role in ("peer", "tag", "comm", "request", "uses", "newcomm", "frees", "message", "takes", "source", "rtag", "win", "newwin", "file", "newfile"):
+        for role in (
+            "peer",
+            "tag",
+            "comm",
+            "request",
+            "uses",
+            "newcomm",
+            "frees",
+            "message",
+            "takes",
+            "source",
+            "rtag",
+            "win",
+            "newwin",
+            "file",
+            "newfile",
+        ):
             if role in self.roles and self.roles[role].lstrip("*") not in self.index:
                 sys.exit(f"{where}: {role} names no argument")
         for role, values in VALUES.items():
@@ -80,7 +152,11 @@ class Function:
         if self.large:
             low = low[:-2]
             return [(2, low + "_f08_large_", []), (3, low + "_f08ts_large_", [])]
-        names = [(1, low + "_", [low, low + "__", low.upper()]), (2, low + "_f08_", []), (3, low + "_f08ts_", [])]
+        names = [
+            (1, low + "_", [low, low + "__", low.upper()]),
+            (2, low + "_f08_", []),
+            (3, low + "_f08ts_", []),
+        ]
         if self.name in CPTR:
             low += "_cptr"
             names.append((4, low + "_", [low, low + "__", low.upper()]))
@@ -98,7 +174,9 @@ def read_list(path):
     if len(set(names)) != len(names):
         sys.exit(f"{path}: a function stands twice")
     if len(functions) > MOST:
-        sys.exit(f"{path}: numbers end at {MOST - 1} (EVENT_MPI_FUNCTIONS_MOST in base/format/event.h)")
+        sys.exit(
+            f"{path}: numbers end at {MOST - 1} (EVENT_MPI_FUNCTIONS_MOST in base/format/event.h)"
+        )
     small = {f.name: f.roles for f in functions}
     for f in functions:
         if f.large:
