@@ -157,7 +157,7 @@ function siteFinding() {
                           `${duration(top.waited_ns)} is waiting`,
                           top.longest_rank,
                       )
-                    : "none is waiting"),
+                    : "none is known to be waiting"),
             element("br"),
             element("span", { class: "path" }, "called in ", pathLink(top.id, pathText(top))),
         )
