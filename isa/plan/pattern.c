@@ -49,7 +49,7 @@ void pattern_enters(struct plan *p, const struct request *q)
             plan_add_site(p, m->symbols[i].address, 0);
     if (p->site_count == 0 && q->kind == REQUEST_FUNCTIONS)
         (void)plan_say(p,
-                       "no function has a name that it matches; inlined functions have no entry");
+                       "it matches the name of no function; inlined functions have no entry");
 }
 
 /* A function without a name matches by its address. */

@@ -300,7 +300,7 @@ function showCriticalPath(section) {
     else
         section.append(
             note(
-                "No critical path is known: no window of all ranks has ended between MPI_Init and MPI_Finalize.",
+                "No critical path is known: no window of all ranks has ended between MPI_Init and MPI_Finalize; record windows there.",
             ),
         );
     if (partial)
@@ -320,7 +320,7 @@ function showCauses(section) {
     }
     section.append(element("h3", {}, "Delays"));
     if (report.delays.length) section.append(delaySheet());
-    else section.append(note("No rank waited for another one."));
+    else section.append(note("No rank waited for another one, as far as both sides are in windows."));
     if (report.delays_unknown_ns > 0)
         section.append(
             note(`Of the waits, ${duration(report.delays_unknown_ns)} have no known cause.`),

@@ -34,8 +34,7 @@ function showEfficiency(section) {
         section.append(note(`Not known: ${efficiency.why_not}.`));
         return;
     }
-    const main = ranks.filter((r) => r.main && r.mpi_calls > 0),
-        useful = most(main, (r) => r.window_ns - r.mpi_ns);
+    const mostRank = efficiency.most_useful_rank;
     const messages = report.messages || [];
     section.append(
         element(
@@ -50,7 +49,7 @@ function showEfficiency(section) {
                     ...lowestWindow("parallel_efficiency"),
                 ],
                 factor("Load balance", efficiency.load_balance, [
-                    ...(useful ? ["most work: rank ", rankLink(useful.rank)] : []),
+                    ...(mostRank === null ? [] : ["most work: rank ", rankLink(mostRank)]),
                     ...lowestWindow("load_balance"),
                 ]),
                 factor(

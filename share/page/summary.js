@@ -99,25 +99,20 @@ function lateFinding(row) {
 }
 
 function balanceFinding() {
-    const main = ranks.filter((r) => r.main && r.mpi_calls > 0),
-        useful = (r) => r.window_ns - r.mpi_ns,
-        top = most(main, useful);
     if (
-        !top ||
-        main.length < 2 ||
-        efficiency.load_balance === null ||
+        efficiency.most_useful_rank === null ||
+        efficiency.processes < 2 ||
         efficiency.load_balance > 0.95
     )
         return null;
-    const mean = sum(main, useful) / main.length;
     return line(
         "li",
         element("b", {}, "Work is not balanced"),
         ": rank ",
-        rankLink(top.rank),
-        ` works ${duration(useful(top))} outside MPI, `,
-        link("ranks", `${(useful(top) / mean).toFixed(2)} times the mean`),
-        `; load balance is `,
+        rankLink(efficiency.most_useful_rank),
+        ` works ${duration(efficiency.most_useful_ns)} outside MPI, `,
+        link("ranks", `${(1 / efficiency.load_balance).toFixed(2)} times the mean`),
+        "; load balance is ",
         link("efficiency", shareText(efficiency.load_balance)),
     );
 }
@@ -162,7 +157,7 @@ function siteFinding() {
                           `${duration(top.waited_ns)} is waiting`,
                           top.longest_rank,
                       )
-                    : "none is waiting"),
+                    : "none is known to be waiting"),
             element("br"),
             element("span", { class: "path" }, "called in ", pathLink(top.id, pathText(top))),
         )

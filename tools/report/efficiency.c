@@ -15,9 +15,12 @@
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-static void fill(struct efficiency *e, double most_ns, double ideal_ns, double shared_ns)
+static void fill(struct efficiency *e, double most_ns, int32_t most_rank, double ideal_ns,
+                 double shared_ns)
 {
     double mean_ns = e->processes > 0 ? shared_ns : NAN;
+    e->most_useful_ns = most_ns;
+    e->most_useful_rank = most_rank;
     e->parallel = mean_ns / e->length_ns;
     e->balance = mean_ns / most_ns;
     e->communication = most_ns / e->length_ns;
@@ -49,9 +52,10 @@ static struct efficiency window_figures(const struct ideal_window *w)
                            .unfinished = w->unfinished,
                            .has_gaps = w->has_gaps};
     if (w->unfinished == 0)
-        fill(&e, (double)w->most_useful, (double)w->ideal, e.useful_ns / e.processes);
+        fill(&e, (double)w->most_useful, w->most_useful_rank, (double)w->ideal,
+             e.useful_ns / e.processes);
     else /* nobody knows what the others did until its end */
-        fill(&e, NAN, NAN, NAN);
+        fill(&e, NAN, -1, NAN, NAN);
     return e;
 }
 
@@ -89,7 +93,7 @@ static int fill_windows(struct efficiency_run *out, const struct report *r,
     out->all.processes = run->processes;
     out->all.length_ns = (double)run->length;
     out->all.useful_ns = (double)run->useful;
-    fill(&out->all, (double)run->most_useful, (double)run->ideal,
+    fill(&out->all, (double)run->most_useful, run->most_useful_rank, (double)run->ideal,
          out->all.useful_ns / out->all.processes);
     if (out->is_partial)
         out->all.serialisation = out->all.transfer = NAN;
@@ -145,7 +149,7 @@ int efficiency_of(struct efficiency_run *out, const struct report *r)
     const struct ideal_window *w = report_ideal_windows(r, &count, &why_not);
     *out = (struct efficiency_run){.dir = strdup(r->dir), .in_mpi_known = true};
     out->all = (struct efficiency){.ordinal = -1, .length_ns = NAN, .useful_ns = NAN};
-    fill(&out->all, NAN, NAN, NAN);
+    fill(&out->all, NAN, -1, NAN, NAN);
     if (out->dir == NULL)
         return -ENOMEM;
     if (why_not == NULL && fill_windows(out, r, w, count) != 0)
@@ -154,7 +158,7 @@ int efficiency_of(struct efficiency_run *out, const struct report *r)
         why_not = what_lacks(out, text);
     out->why_not = why_not != NULL ? strdup(why_not) : NULL;
     if (why_not != NULL) {
-        fill(&out->all, NAN, NAN, NAN);
+        fill(&out->all, NAN, -1, NAN, NAN);
         out->all.length_ns = out->all.useful_ns = NAN;
     }
     out->instructions = counted(r, report_event_is_instructions, &out->in_mpi_known);
@@ -327,6 +331,8 @@ static void json_efficiency(struct json *j, const struct efficiency *e)
     json_uint(j, "processes", e->processes);
     json_real(j, "length_ns", e->length_ns);
     json_real(j, "useful_ns", e->useful_ns);
+    json_real(j, "most_useful_ns", e->most_useful_ns);
+    json_int_if(j, "most_useful_rank", e->most_useful_rank >= 0, e->most_useful_rank);
     json_real(j, "parallel_efficiency", e->parallel);
     json_real(j, "load_balance", e->balance);
     json_real(j, "communication_efficiency", e->communication);

@@ -17,6 +17,8 @@ struct efficiency {
     double length_ns;   /* from the first opening to the last closing; of all windows: the time in
                          * which some process was in one */
     double useful_ns;   /* outside MPI, of all processes together */
+    double most_useful_ns;    /* of the process that has most */
+    int32_t most_useful_rank; /* its rank; -1: not known */
     double parallel, balance, communication, serialisation, transfer;
     uint32_t unfinished; /* processes that are left out: they were killed in a window */
     bool has_gaps;       /* events were dropped: times outside MPI are too short */

@@ -113,6 +113,10 @@ void message_pairs_print(FILE *out, const struct message_pairs *p, uint64_t coll
             (void)fprintf(
                 out, "  %" PRIu64 " sends and %" PRIu64 " receives could not be matched (%s)\n",
                 u->sends[i], u->receives[i], unmatched_text((enum unmatched_reason)i));
+    if (u->sends[UNMATCHED_ALONE] + u->receives[UNMATCHED_ALONE] > 0)
+        (void)fputs("  Waits for them are in no table above: let windows begin earlier or end "
+                    "later, so that they have both sides.\n",
+                    out);
     if (collectives > 0)
         (void)fprintf(
             out,

@@ -174,7 +174,7 @@ void report_profile_print(FILE *out, const struct report *r, size_t top)
     if (n == 0)
         return;
     (void)fputs("\nTime of one call, outermost calls of all ranks (50 %, 99 %: so many calls took "
-                "less; bounds are powers of two)\n",
+                "less; bounds are powers of two of clock ticks)\n",
                 out);
     (void)fprintf(out, "  %-28s %12s %11s %11s %11s %11s %11s\n", "function", "calls", "mean",
                   "shortest", "50 %", "99 %", "longest");

@@ -20,6 +20,7 @@ struct thread_clock {
     struct step *steps;
     size_t count;
     bool is_main;
+    int32_t rank;
     size_t at; /* the next step */
     int64_t logical;
     int64_t since;          /* when the last call ended, or the window opened */
@@ -64,6 +65,7 @@ static struct ideal_window *window_of(struct ideal_times *t, int32_t ordinal)
     t->windows = more;
     memmove(&t->windows[n + 1], &t->windows[n], (t->window_count - n) * sizeof *t->windows);
     t->windows[n] = (struct ideal_window){.ordinal = ordinal,
+                                          .most_useful_rank = -1,
                                           .first_open = INT64_MAX,
                                           .last_close = INT64_MIN,
                                           .first_logical = INT64_MAX,
@@ -146,7 +148,10 @@ static int add_part(struct ideal_times *t, const struct thread_clock *c, int64_t
         return -ENOMEM;
     w->processes++;
     w->useful += c->useful;
-    w->most_useful = c->useful > w->most_useful ? c->useful : w->most_useful;
+    if (c->useful > w->most_useful) {
+        w->most_useful = c->useful;
+        w->most_useful_rank = c->rank;
+    }
     w->first_open = c->opened < w->first_open ? c->opened : w->first_open;
     w->last_close = ns > w->last_close ? ns : w->last_close;
     w->first_logical = c->opened_logical < w->first_logical ? c->opened_logical : w->first_logical;
@@ -319,6 +324,7 @@ struct ideal_times *ideal_replay(const struct ideal_steps *steps, const struct s
                                               .count = steps->threads[i].count,
                                               .is_main = all[i].number == 0 &&
                                                          rt_rank_info(all[i].rank)->is_main,
+                                              .rank = rt_rank_info(all[i].rank)->rank,
                                               .ordinal = -1};
     rc = rc == 0 ? replay(t, heap) : rc;
     rc = rc == 0 ? count_unfinished(t) : rc;
@@ -333,12 +339,16 @@ const struct ideal_window *ideal_windows(struct ideal_times *t, size_t *count,
                                          struct ideal_run *all)
 {
     end_phase(t);
-    *all = (struct ideal_run){.length = covered_time_sum(&t->stays), .ideal = t->ideal};
+    *all = (struct ideal_run){
+        .length = covered_time_sum(&t->stays), .ideal = t->ideal, .most_useful_rank = -1};
     for (uint32_t i = 0; i < t->thread_count; i++) {
         const struct thread_clock *c = &t->threads[i];
         all->processes += c->has_ended;
         all->useful += c->all_useful;
-        all->most_useful = c->all_useful > all->most_useful ? c->all_useful : all->most_useful;
+        if (c->all_useful > all->most_useful) {
+            all->most_useful = c->all_useful;
+            all->most_useful_rank = c->rank;
+        }
     }
     *count = t->window_count;
     return t->windows;

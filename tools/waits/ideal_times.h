@@ -26,6 +26,7 @@ struct ideal_window {
     int64_t first_logical, last_logical; /* first begin and last end on an ideal network */
     int64_t useful;                      /* time outside MPI, of all processes together */
     int64_t most_useful;                 /* of the process that has most */
+    int32_t most_useful_rank;            /* its rank; -1: no process has any */
     int64_t ideal;                       /* how long the window takes on an ideal network */
     bool has_gaps;                       /* events were dropped: times are too short */
 };
@@ -35,6 +36,7 @@ struct ideal_run {
     uint32_t processes;                 /* with a window that has ended */
     int64_t length;                     /* time in which some process was in a window */
     int64_t useful, most_useful, ideal; /* as in struct ideal_window */
+    int32_t most_useful_rank;           /* likewise */
 };
 
 /* Returns whether windows of different ordinals overlap in time: the first of length `before` ends

@@ -101,7 +101,7 @@ rm -rf "$T/run"
 run 60 "$REGTRACE" run -quiet -o "$T/run" -functions '^plugged$@plugin*;^r_nothing' -- "$P" plugin "$plugin"
 is "$status" 0 "functions of a library" || diag "$err"
 is "$(functions "$T/run" | sort | uniq -c | sed 's/^ *//' | tr '\n' ',')" "30 0 +plugged,30 0 -plugged," "by its name, each time that it is loaded"
-like "$err" 'REGTRACE_FUNCTIONS=\^r_nothing: no function has a name that it matches; inlined functions have no entry' "a pattern that matches nothing is reported"
+like "$err" 'REGTRACE_FUNCTIONS=\^r_nothing: it matches the name of no function; inlined functions have no entry' "a pattern that matches nothing is reported"
 
 # Depth and names.
 rm -rf "$T/run"

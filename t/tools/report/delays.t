@@ -110,6 +110,8 @@ for mpi in openmpi mpich; do
     run 60 "$REGTRACE" report --window 0 "$T/run"
     like "$out" "^ +2 .*from the window's opening to MPI_Send in main, delays.c:$step > chain, delays.c:$(line 'root of the chain') > root_cause, delays.c:$send\$" "$mpi: and for people"
     like "$out" '^  "from ... to ..." is work between two MPI calls: -functions' "$mpi: and how to name the work"
+    calls=$(sed -n '/^What these ranks did/,/^$/p' <<<"$out" | grep -cE '[0-9] (ns|us|ms|s)  MPI_')
+    is "$(grep -c '^  Of an MPI call it is the part that did not wait: ' <<<"$out")" $((calls > 0)) "$mpi: and what an MPI call does there, if there is one"
     like "$out" '^Critical path: [0-9.]+ m?s long, in windows between MPI_Init and MPI_Finalize; rank [0-3] has [0-9.]+% of it' "$mpi: with the critical path in one line"
     like "$out" '^which can exceed the length of the run\)$' "$mpi: that says what costs are"
     run 60 "$REGTRACE" report --critical-path --all "$T/run"

@@ -58,6 +58,9 @@ def compare_window(number, said, parts, quiet, longest):
     if longest is not None:
         bounds = length([parts[longest]])
         within(f"{what}, most", mean / said["load_balance"], *bounds)
+        within(f"{what}, most useful", said["most_useful_ns"], *bounds)
+        if said["most_useful_rank"] != longest:
+            print(f"{what}: rank {said['most_useful_rank']} has most, by the log {longest}")
         within(f"{what}, ideal", said["transfer"] * said["length_ns"], *bounds)
 
 

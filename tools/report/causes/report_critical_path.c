@@ -181,7 +181,7 @@ void report_critical_path_print(FILE *out, struct report *r, const struct report
                         out);
     } else {
         (void)fputs("No critical path is known: no window of all ranks has ended between MPI_Init "
-                    "and MPI_Finalize.\n",
+                    "and MPI_Finalize; record windows there.\n",
                     out);
     }
     if (partial > 0)

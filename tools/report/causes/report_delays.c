@@ -50,20 +50,28 @@ static void print_unrecorded(FILE *out, const struct delays *d, double all)
         d->unrecorded.window, d->unrecorded.rank);
 }
 
-/* Says how work between two calls, which is in one of the first rows, can be named. */
+/* Explains activities of the first rows: how work between two calls can be named, and what of a
+ * call made others wait. */
 static void print_hint(FILE *out, const struct report *r, const struct report_causes *c,
                        const struct delay *const *rows, size_t shown)
 {
-    bool is_named = false, has_between = false;
+    bool is_named = false, has_between = false, has_call = false;
     for (size_t i = 0; i < r->rank_count; i++)
         is_named |= r->ranks[i].error == NULL && r->ranks[i].names_work;
-    for (size_t i = 0; i < shown; i++)
-        has_between |= activities_at(history_activities(c->history), rows[i]->activity).kind ==
-                       ACTIVITY_BETWEEN;
+    for (size_t i = 0; i < shown; i++) {
+        int kind = (int)activities_at(history_activities(c->history), rows[i]->activity).kind;
+        has_between |= kind == ACTIVITY_BETWEEN;
+        has_call |= kind == ACTIVITY_CALL;
+    }
     if (has_between && !is_named)
         (void)fputs(
             "  \"from ... to ...\" is work between two MPI calls: -functions REGEX names it "
             "in this table,\n  -sample cpu:10ms in `regtrace report --hot`.\n",
+            out);
+    if (has_call)
+        (void)fputs(
+            "  Of an MPI call it is the part that did not wait: its message was on its way, or "
+            "the rank had no\n  processor (more ranks than cores).\n",
             out);
 }
 
