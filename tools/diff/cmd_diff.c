@@ -196,7 +196,7 @@ static const struct command_option diff_options[] = {
     {"force", NULL, "replace the file of -html", 0},
     {"fail-above", "PERCENT",
      "exit with 1 if some time is longer in RUN2 by more than noise and by more than PERCENT of "
-     "RUN1's time in windows",
+     "RUN1's time in windows (a difference that a single window makes is noise)",
      0},
     {"rank", "LIST", "only these ranks, for example 0-3,8", 'r'},
     {"window", "N[-M]", "only the windows with these ordinals", 'w'},
