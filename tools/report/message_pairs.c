@@ -121,8 +121,8 @@ void message_pairs_print(FILE *out, const struct message_pairs *p, uint64_t coll
         (void)fprintf(
             out,
             "  %" PRIu64
-            " collective calls could not be compared between ranks (between two worlds, or "
-            "not all of their ranks recorded everything from MPI_Init to them)\n",
+            " collective calls could not be compared between ranks (other ranks of their "
+            "communicator made them in no window, or are of another world)\n",
             collectives);
 }
 

@@ -30,6 +30,9 @@ for mpi in openmpi mpich; do
         is "$status" 0 "$mpi, seed $seed: a run in windows" || diag "$err"
         compared
         like "$out" '^[1-9][0-9]+ waits agree' "$mpi, seed $seed: waits in windows are those of its log" || diag "$out $err"
+        run 60 "$REGTRACE" report --rank 0-2 "$T/run"
+        like "$out" 'ranks \(other ranks of their communicator made them in no window' \
+            "$mpi, seed $seed: calls of which a rank is missing are counted, with the reason"
     done
     sed -i '1s/ [0-9]*$/ 0/;1s/^[0-9]*/999999/' "$T/log.0"
     compared
