@@ -11,6 +11,7 @@
  * notes how each communicator is made, even if nothing is recorded. A communicator has no identity
  * (0) if it was made from one without an identity, between worlds, in a spawned world, or without a
  * world. */
+#include "mpi/comm_holders.h"
 #include "mpi/comm_table.h"
 #include "mpi/library.h"
 #include "base/format/event_fields.h"
@@ -313,6 +314,30 @@ static void ask_comm(struct comm_entry *e, uint64_t comm)
     e->size = (uint32_t)size;
 }
 
+void mpi_comm_held(uint64_t comm)
+{
+    struct comm_entry *e = comm != mpi_abi.comm_null ? comm_find(comm, true) : NULL;
+    if (e != NULL && atomic_load(&e->id) == 0)
+        ask_comm(e, comm);
+}
+
+/* Makes the entry of a communicator that has ended go on under another handle. */
+static void keep(const struct comm_entry *ended, uint32_t id, uint64_t kept)
+{
+    struct comm_entry *e = comm_find(kept, true);
+    if (e == NULL)
+        return;
+    const struct comm_origin *o = &origins[ended - mpi_comms];
+    origins[e - mpi_comms].sides = o->sides;
+    atomic_store(&origins[e - mpi_comms].identity, atomic_load(&o->identity));
+    e->rank = ended->rank;
+    e->size = ended->size;
+    atomic_store(&e->collectives, atomic_load(&ended->collectives));
+    atomic_store(&e->told, atomic_load(&ended->told));
+    atomic_store(&e->valid, true);
+    atomic_store(&e->id, id);
+}
+
 /* Waits for the thread that asks MPI about the communicator. Its calls do not wait for us; but it
  * may have been killed. */
 static uint32_t id_by_another(struct comm_entry *e)
@@ -333,7 +358,8 @@ RT_COLD static uint32_t comm_describe(struct recorder_thread *t, struct comm_ent
     if (!atomic_compare_exchange_strong(&e->id, &none, COMM_BEING_ASKED))
         return none == COMM_BEING_ASKED ? id_by_another(e) : none;
     struct comm_origin *o = &origins[e - mpi_comms];
-    ask_comm(e, comm);
+    if (!comm_is_kept(comm))
+        ask_comm(e, comm);
     t->in_toolkit++;
     const uint64_t more[3] = {origin_of(o, comm), o->sides, 0};
     t->in_toolkit--;
@@ -430,12 +456,15 @@ void mpi_comm_freed(uint64_t comm, uint32_t made)
     uint64_t mask = take_ends();
     if (atomic_load(&e->made) == made) {
         uint32_t id = atomic_load(&e->id);
-        mpi_holder_comm_ends(comm, id != COMM_BEING_ASKED ? id : 0);
+        id = id != COMM_BEING_ASKED ? id : 0;
+        const uint64_t kept = mpi_holders_keep(comm);
+        if (kept != 0)
+            keep(e, id, kept);
         forget_made(atomic_exchange(&origins[e - mpi_comms].identity, 0));
         atomic_store(&e->valid, false);
         atomic_store(&e->ended, true);
         atomic_store(&e->id, 0);
-        atomic_store(&origins[e - mpi_comms].last_id, id != COMM_BEING_ASKED ? id : 0);
+        atomic_store(&origins[e - mpi_comms].last_id, id);
         mpi_profile_forget();
     }
     give_ends(mask);

@@ -402,13 +402,11 @@ static inline uint64_t mpi_file_holder(uint64_t file)
 /* Note that a call made a holder from this communicator, or freed it. */
 void mpi_holder_made(uint64_t holder, uint64_t comm);
 void mpi_holder_freed(uint64_t holder);
-/* Returns the holder's communicator; the null communicator if that has been freed, or is not
- * known. */
+/* Returns the holder's communicator, also if that has been freed (mpi/comm_holders.h); the null
+ * communicator if it is not known. */
 uint64_t mpi_holder_comm(uint64_t holder);
 /* Returns the number of the holder's communicator; 0 if unknown. */
 uint32_t mpi_holder_comm_id(struct recorder_thread *t, uint64_t holder);
-/* Notes that the communicator with this number ends. Its holders stay valid. */
-void mpi_holder_comm_ends(uint64_t comm, uint32_t id);
 
 /* Notes that MPI_Session_finalize has succeeded. */
 void mpi_session_ended(void);

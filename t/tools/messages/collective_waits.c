@@ -20,6 +20,7 @@ static bool in_window;
 static FILE *out;
 static const char *folder;
 static int one = 1, two[2];
+static MPI_File held; /* opened outside windows, on a communicator that has ended */
 
 /* Returns the ordinal of a call that begins. */
 static int count(const char *function)
@@ -120,8 +121,11 @@ static void nonblocking(MPI_Comm comm, int ranks)
 
 static void blocking(MPI_Comm comm)
 {
-    if (rand() % 2 != 0)
+    int what = rand() % 3;
+    if (what == 0)
         CALL(Barrier, comm);
+    else if (what == 1)
+        CALL(File_sync, held);
     else
         CALL(Allreduce, &one, &two[0], 1, MPI_INT, MPI_SUM, comm);
 }
@@ -164,7 +168,13 @@ static void files(void)
     MPI_Request r;
     struct later l;
     snprintf(name, sizeof name, "%s/file", folder);
-    CALL(File_open, MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f);
+    MPI_Comm comm = MPI_COMM_WORLD;
+    bool ends = rand() % 2 != 0; /* the communicator, before its file is closed */
+    if (ends)
+        CALL(Comm_dup, MPI_COMM_WORLD, &comm);
+    CALL(File_open, comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f);
+    if (ends)
+        MPI_Comm_free(&comm);
     CALL(File_set_view, f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
     CALL(File_write_at_all, f, rank, &one, 1, MPI_INT, MPI_STATUS_IGNORE);
     BEGIN(&l, File_iwrite_at_all, f, rank, &one, 1, MPI_INT, &r);
@@ -185,6 +195,11 @@ int main(int argc, char **argv)
     snprintf(name, sizeof name, "%s/log.%d", folder, rank);
     out = fopen(name, "w");
     srand((unsigned)atoi(argv[2]));
+    MPI_Comm comm;
+    CALL(Comm_dup, MPI_COMM_WORLD, &comm);
+    snprintf(name, sizeof name, "%s/held", folder);
+    CALL(File_open, comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &held);
+    MPI_Comm_free(&comm);
     for (int i = 0; out != NULL && i < ROUNDS; i++) {
         in_window = !windows || rand() % 3 != 0;
         if (windows && in_window)
@@ -201,6 +216,8 @@ int main(int argc, char **argv)
         if (windows && in_window)
             MPI_Pcontrol(0);
     }
+    in_window = !windows;
+    CALL(File_close, &held);
     MPI_Finalize();
     return out == NULL || fclose(out) != 0;
 }

@@ -14,7 +14,7 @@ for mpi in openmpi mpich; do
         continue
     fi
     for seed in ${COLLECTIVE_SEEDS:-1 2}; do
-        rm -rf "$T/run" "$T"/log.* "$T/file"
+        rm -rf "$T/run" "$T"/log.* "$T/file" "$T/held"
         run 100 "$REGTRACE" run -quiet -o "$T/run" -- "mpirun.$mpi" -np 4 "$T/collective_waits" "$T" "$seed"
         is "$status" 0 "$mpi, seed $seed: a whole run of four ranks" || diag "$err"
         compared
