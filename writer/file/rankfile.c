@@ -23,6 +23,28 @@ int rankfile_add(struct rankfile *f, const struct rt_event *event)
     return 0;
 }
 
+/* Writes a chunk of /events. Only the last chunk of a file has fewer rows than SCHEMA_EVENT_CHUNK.
+ */
+static int write_chunk(struct rankfile *f, const struct rt_event *rows, size_t count)
+{
+    struct table *events = &f->tables[SCHEMA_EVENTS];
+    uint64_t first = events->on_file;
+#if H5_VERSION_GE(1, 10, 3)
+    if (f->deflate == 0 && count == SCHEMA_EVENT_CHUNK)
+        return table_write_chunk(events, first, count, rows, count * sizeof *rows);
+    if (f->deflate != 0) {
+        if (f->packer == NULL)
+            f->packer = chunk_packer_make(SCHEMA_EVENT_CHUNK, sizeof *rows, f->deflate);
+        if (f->packer == NULL)
+            return -ENOMEM;
+        const void *packed;
+        size_t bytes = chunk_packer_pack(f->packer, rows, count, &packed);
+        return bytes > 0 ? table_write_chunk(events, first, count, packed, bytes) : -EIO;
+    }
+#endif
+    return table_write(events, first, rows, count);
+}
+
 /* Writes rows to /events in whole chunks. A reader that sees rows there ignores their copies in
  * /tail, by their row numbers. */
 static int write_chunks(struct rankfile *f, size_t count)
@@ -30,7 +52,7 @@ static int write_chunks(struct rankfile *f, size_t count)
     struct table *events = &f->tables[SCHEMA_EVENTS];
     for (size_t done = 0; done < count;) {
         size_t n = count - done < SCHEMA_EVENT_CHUNK ? count - done : SCHEMA_EVENT_CHUNK;
-        int rc = table_write(events, f->written + done, f->rows + done, n);
+        int rc = write_chunk(f, f->rows + done, n);
         if (rc != 0)
             return rc;
         done += n;
@@ -140,8 +162,10 @@ int rankfile_finish(struct rankfile *f, const char *state, const char *end_reaso
 void rankfile_abandon(struct rankfile *f)
 {
     free(f->rows);
+    chunk_packer_free(f->packer);
     if (f->fd >= 0)
         (void)close(f->fd);
     f->rows = NULL;
+    f->packer = NULL;
     f->fd = -1;
 }

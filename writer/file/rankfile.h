@@ -3,6 +3,7 @@
 #ifndef REGTRACE_WRITER_FILE_RANKFILE_H
 #define REGTRACE_WRITER_FILE_RANKFILE_H
 
+#include "writer/file/chunk_packer.h"
 #include "writer/file/pieces.h"
 
 /* Root attributes of a rank file. The caller owns the texts; they are read during the call only. */
@@ -28,10 +29,12 @@ struct rankfile {
     struct table tables[SCHEMA_TABLES];
     struct rt_event *rows; /* rows that are not in /events yet */
     size_t row_count, row_room;
-    size_t tail_count;     /* number of these rows that are in /tail */
-    uint64_t written;      /* rows in /events */
-    struct rt_piece piece; /* the last piece of /events, which may still grow */
-    int fd;                /* of the same file, for fstat */
+    size_t tail_count;           /* number of these rows that are in /tail */
+    uint64_t written;            /* rows in /events */
+    unsigned deflate;            /* level; 0: /events is not compressed */
+    struct chunk_packer *packer; /* NULL: no chunk was compressed yet */
+    struct rt_piece piece;       /* the last piece of /events, which may still grow */
+    int fd;                      /* of the same file, for fstat */
     bool swmr;
     bool mpi_known[RANKFILE_MPI_FUNCTIONS]; /* functions that are in /functions */
 };
