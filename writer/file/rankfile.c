@@ -9,17 +9,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int rankfile_add(struct rankfile *f, const struct rt_event *event)
+struct rt_event *rankfile_room(struct rankfile *f, size_t count)
 {
-    if (f->row_count == f->row_room) {
-        size_t room = f->row_room == 0 ? 2 * SCHEMA_EVENT_CHUNK : 2 * f->row_room;
+    if (count > f->row_room - f->row_count) {
+        size_t least = f->row_count + count;
+        size_t room =
+            2 * f->row_room > 2 * SCHEMA_EVENT_CHUNK ? 2 * f->row_room : 2 * SCHEMA_EVENT_CHUNK;
+        room = room > least ? room : least;
         struct rt_event *grown = realloc(f->rows, room * sizeof *grown);
         if (grown == NULL)
-            return -ENOMEM;
+            return NULL;
         f->rows = grown;
         f->row_room = room;
     }
-    f->rows[f->row_count++] = *event;
+    return f->rows + f->row_count;
+}
+
+int rankfile_add(struct rankfile *f, const struct rt_event *event)
+{
+    struct rt_event *row = rankfile_room(f, 1);
+    if (row == NULL)
+        return -ENOMEM;
+    *row = *event;
+    rankfile_added(f, 1);
     return 0;
 }
 
