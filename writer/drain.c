@@ -273,12 +273,17 @@ static int take_candidate(struct drain *d, const struct candidate *w, enum drain
     return rc;
 }
 
-static bool pool_is_empty(const struct drain *d)
+/* Returns true if no chunk is free, and if the next step will not free one either: all that are closed
+ * were taken or are blocked. */
+static bool program_may_wait(const struct drain *d)
 {
-    for (uint32_t i = 0; i < d->chunk_count; i++)
-        if (atomic_load_explicit(&drain_chunk_header(d, i)->state, memory_order_relaxed) ==
-            CHUNK_FREE)
+    for (uint32_t i = 0; i < d->chunk_count; i++) {
+        const struct drain_chunk *c = &d->chunks[i];
+        uint32_t state =
+            atomic_load_explicit(&drain_chunk_header(d, i)->state, memory_order_relaxed);
+        if (state == CHUNK_FREE || (state == CHUNK_CLOSED && !c->done && c->blocked_since == 0))
             return false;
+    }
     return true;
 }
 
@@ -306,7 +311,7 @@ int drain_step(struct drain *d, enum drain_mode mode, bool *moved)
         rc = values_process(d->values, mode == DRAIN_FINAL);
     if (rc == 0) {
         uint32_t held = give_back_stored(d, mode == DRAIN_FINAL, false);
-        if (mode != DRAIN_FINAL && held > 0 && (held > d->chunk_count / 2 || pool_is_empty(d))) {
+        if (mode != DRAIN_FINAL && held > 0 && (held > d->chunk_count / 2 || program_may_wait(d))) {
             rc = commit(d, true);
             if (rc == 0)
                 (void)give_back_stored(d, false, true);
