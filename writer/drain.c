@@ -273,8 +273,8 @@ static int take_candidate(struct drain *d, const struct candidate *w, enum drain
     return rc;
 }
 
-/* Returns true if no chunk is free, and if the next step will not free one either: all that are closed
- * were taken or are blocked. */
+/* Returns true if no chunk is free, and if the next step will not free one either: all that are
+ * closed were taken or are blocked. */
 static bool program_may_wait(const struct drain *d)
 {
     for (uint32_t i = 0; i < d->chunk_count; i++) {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Packs chunks of rows as HDF5's filters shuffle and deflate would, faster than they do. Any program
- * with HDF5 reads the result. */
+ * Packs chunks of rows as HDF5's filters shuffle and deflate do, and faster. Any program with HDF5
+ * reads the result.
+ *
+ * Level 1 is by ISA-L if its library can be loaded, else by zlib. The other levels are by
+ * libdeflate, or by zlib in a build without libdeflate. */
 #ifndef REGTRACE_WRITER_FILE_CHUNK_PACKER_H
 #define REGTRACE_WRITER_FILE_CHUNK_PACKER_H
 

@@ -64,8 +64,8 @@ static inline uint64_t rankfile_committed(const struct rankfile *f)
  * or -ENOMEM. */
 RT_MUST_CHECK int rankfile_add_mpi_function(struct rankfile *f, uint32_t number);
 
-/* Returns room for `count` rows after the last one, or NULL if there is no memory. The rows that the
- * caller writes there are appended by rankfile_added(). */
+/* Returns room for `count` rows after the last one, or NULL if there is no memory. The caller
+ * writes rows there, and rankfile_added() appends them. */
 struct rt_event *rankfile_room(struct rankfile *f, size_t count) RT_MUST_CHECK;
 static inline void rankfile_added(struct rankfile *f, size_t count)
 {
