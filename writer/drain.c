@@ -134,7 +134,7 @@ static uint32_t give_back_stored(struct drain *d, bool final, bool pressed)
 
 static int commit(struct drain *d, bool tail)
 {
-    int rc = drain_copy_tables(d);
+    int rc = drain_copy_tables(d, tail);
     if (rc == 0)
         rc = rankfile_commit(d->file, tail);
     if (rc == 0 && d->values != NULL)

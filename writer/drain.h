@@ -156,9 +156,10 @@ RT_MUST_CHECK int drain_end(struct drain *d);
 /* For recover: notes that the file has this path already. */
 void drain_has_path(struct drain *d, uint32_t path);
 
-/* Copies strings, call paths, later metadata and the thread table to the file. drain_step() does
- * this before each commit. */
-RT_MUST_CHECK int drain_copy_tables(struct drain *d);
+/* Copies strings, call paths, later metadata, new threads, ends of threads and what they dropped to
+ * the file and, with `update`, what else threads count. drain_step() does this before each commit,
+ * with `update` once a second: these counts may be behind /events in the file of a killed writer. */
+RT_MUST_CHECK int drain_copy_tables(struct drain *d, bool update);
 
 /* drain_profile.c: copies the profile of MPI calls to the file, if the run has one. drain_end()
  * does it too. drain_profile_init() returns 0 or -ENOMEM. */

@@ -61,17 +61,19 @@ static int write_chunk(struct rankfile *f, const struct rt_event *rows, size_t c
  * /tail, by their row numbers. */
 static int write_chunks(struct rankfile *f, size_t count)
 {
-    struct table *events = &f->tables[SCHEMA_EVENTS];
+    struct table *pieces = &f->tables[SCHEMA_PIECES];
     for (size_t done = 0; done < count;) {
         size_t n = count - done < SCHEMA_EVENT_CHUNK ? count - done : SCHEMA_EVENT_CHUNK;
-        int rc = write_chunk(f, f->rows + done, n);
+        /* Before the packing, which displaces the rows from the cache. The pieces are written after
+         * the events, with the next rows of other tables. */
+        int rc = pieces_add(&f->piece, pieces, f->rows + done, n, f->written + done);
+        if (rc == 0)
+            rc = write_chunk(f, f->rows + done, n);
         if (rc != 0)
             return rc;
         done += n;
     }
-    int rc = table_flush(events);
-    if (rc == 0)
-        rc = pieces_add(&f->piece, &f->tables[SCHEMA_PIECES], f->rows, count, f->written);
+    int rc = table_flush(&f->tables[SCHEMA_EVENTS]);
     if (rc != 0)
         return rc;
     f->written += count;
