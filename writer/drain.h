@@ -158,7 +158,7 @@ void drain_has_path(struct drain *d, uint32_t path);
 
 /* Copies strings, call paths, later metadata, new threads, ends of threads and what they dropped to
  * the file and, with `update`, what else threads count. drain_step() does this before each commit,
- * with `update` once a second: these counts may be behind /events in the file of a killed writer. */
+ * with `update` once a second: these counts may be behind /events if the writer is killed. */
 RT_MUST_CHECK int drain_copy_tables(struct drain *d, bool update);
 
 /* drain_profile.c: copies the profile of MPI calls to the file, if the run has one. drain_end()
