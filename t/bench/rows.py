@@ -91,7 +91,7 @@ def lines_of(path):
 
 
 def event_sustained():
-    program, stand_in, events, found = compile_program("event"), compile_program("peak"), 2000000, []
+    program, stand_in, events, found = compile_program("event"), compile_program("peak"), 4000000, []
     for level in (1, 0):
         costs, shares, sizes, ours, writers = [], [], [], [], []
         for i in range(rounds(5)):
