@@ -3,7 +3,6 @@
  * are stored. */
 #include "writer/drain.h"
 
-#include "base/format/event_fields.h"
 #include "base/log.h"
 #include "base/sys.h"
 
@@ -26,21 +25,6 @@ static uint64_t position_word(uint64_t row, uint32_t slot)
     return (row + 1) << POSITION_BITS | slot;
 }
 
-static bool slot_complete(const struct event_slot *slot, uint16_t mark, uint64_t *head)
-{
-    *head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
-    return mark != 0 && EVENT_HEAD_MARK(*head) == mark;
-}
-
-static bool any_complete(const struct event_slot *slots, uint32_t i, uint32_t limit, uint16_t mark)
-{
-    uint64_t head;
-    for (; i < limit; i++)
-        if (slot_complete(slots + i, mark, &head))
-            return true;
-    return false;
-}
-
 bool drain_has_events(const struct drain *d, bool open)
 {
     for (uint32_t i = 0; i < d->chunk_count; i++) {
@@ -49,7 +33,8 @@ bool drain_has_events(const struct drain *d, bool open)
         uint64_t head;
         if (state == CHUNK_CLOSED && atomic_load(&c->used) > 0)
             return true;
-        if (open && state == CHUNK_OPEN && slot_complete(chunk_slots(c), chunk_mark(c), &head))
+        if (open && state == CHUNK_OPEN &&
+            drain_slot_complete(chunk_slots(c), chunk_mark(c), &head))
             return true;
     }
     return false;
@@ -75,9 +60,9 @@ static uint32_t collect(struct drain *d, enum drain_mode mode, struct candidate 
          * Before that, it may still be the header of the previous generation. */
         bool wanted = closed;
         if (state == CHUNK_OPEN && mode == DRAIN_OPEN)
-            wanted = slot_complete(chunk_slots(c), chunk_mark(c), &head);
+            wanted = drain_slot_complete(chunk_slots(c), chunk_mark(c), &head);
         else if (state == CHUNK_OPEN && mode == DRAIN_FINAL)
-            wanted = any_complete(chunk_slots(c), 0, d->chunk_slots, chunk_mark(c));
+            wanted = drain_any_complete(chunk_slots(c), 0, d->chunk_slots, chunk_mark(c));
         if (wanted && !d->chunks[i].done)
             out[n++] = (struct candidate){c->thread, i, c->sequence, closed};
     }
@@ -103,7 +88,7 @@ static bool all_complete(struct chunk_header *c, uint32_t slots)
     uint32_t used = atomic_load(&c->used);
     uint64_t head;
     for (uint32_t i = 0; i < used && i < slots; i++)
-        if (!slot_complete(chunk_slots(c) + i, chunk_mark(c), &head))
+        if (!drain_slot_complete(chunk_slots(c) + i, chunk_mark(c), &head))
             return false;
     return true;
 }
@@ -149,7 +134,7 @@ static uint32_t give_back_stored(struct drain *d, bool final, bool pressed)
 
 static int commit(struct drain *d, bool tail)
 {
-    int rc = drain_copy_tables(d);
+    int rc = drain_copy_tables(d, tail);
     if (rc == 0)
         rc = rankfile_commit(d->file, tail);
     if (rc == 0 && d->values != NULL)
@@ -182,129 +167,19 @@ static void begin_chunk(struct drain *d, struct drain_chunk *c, const struct chu
     c->skip = c->skip < taken ? c->skip : taken;
 }
 
-struct taking {
-    struct drain *d;
-    struct drain_chunk *c;
-    struct drain_thread *t;
-    struct event_slot *slots;
-    int32_t tid;
-    uint64_t sequence;
-    uint32_t limit, from; /* slots before `from` are in the file */
-    uint16_t mark;
-    bool holes; /* pass incomplete slots, and count them */
-};
-
-static int store(struct taking *k, const struct rt_event *e, const struct event_slot *more,
-                 unsigned more_count, bool stored_before)
-{
-    struct drain *d = k->d;
-    if (e->clock > d->last_clock)
-        d->last_clock = e->clock;
-    if (e->clock > k->t->last_clock && !d->discard)
-        k->t->last_clock = e->clock;
-    if (stored_before) {
-        drain_follow_window(d, k->c, e);
-        return 0;
-    }
-    if (d->discard) {
-        /* Reports of drops and waits are not events of the program; the thread itself counts the
-         * drops. */
-        k->t->unstored += e->code != EV_DROPPED && e->code != EV_WAITED;
-        return 0;
-    }
-    uint64_t row = rankfile_next_row(d->file);
-    int rc = rankfile_add(d->file, e);
-    if (rc == 0)
-        rc = drain_derive(d, k->c, k->t, e, more, more_count, row);
-    k->t->rows++;
-    k->c->row_end = row + 1;
-    return rc;
-}
-
-/* Takes the record that begins at slot i, which is complete with `head`. Returns the number of its
- * slots, or -errno. */
-static int take_record(struct taking *k, uint32_t i, uint64_t head)
-{
-    const struct event_slot *s = k->slots + i;
-    uint32_t n = 1;
-    uint64_t next;
-    if (EVENT_HEAD_FLAGS(head) & EVENT_FLAG_MORE)
-        while (i + n < k->limit && slot_complete(s + n, k->mark, &next) &&
-               (EVENT_HEAD_FLAGS(next) & EVENT_FLAG_CONTINUED)) {
-            n++;
-            if (!(EVENT_HEAD_FLAGS(next) & EVENT_FLAG_MORE))
-                break;
-        }
-    struct rt_event e = {
-        .clock = s->clock,
-        .code = EVENT_HEAD_CODE(head),
-        .thread = k->tid,
-        .window = k->c->window,
-        .cpu = EVENT_HEAD_CPU(head),
-        .flags = EVENT_HEAD_FLAGS(head) & (uint8_t)~EVENT_FLAG_MORE,
-        .a = s->a,
-        .b = s->b,
-    };
-    if (e.code == EV_WINDOW_OPEN)
-        e.window = (int32_t)EVENT_GET(&e, EV_WINDOW_OPEN, ordinal);
-    if (k->d->values != NULL && values_is_record(e.code)) {
-        if (k->d->discard) {
-            k->t->unstored++;
-            return (int)n;
-        }
-        k->c->values_end = i + n;
-        int rc = values_take(k->d->values, &e, s + 1, n - 1,
-                             (struct values_place){k->sequence, i + n, 0});
-        return rc != 0 ? rc : (int)n;
-    }
-    bool before = i < k->from;
-    if (!before && k->c->skip > 0) {
-        k->c->skip--;
-        before = true;
-    }
-    int rc = store(k, &e, s + 1, n - 1, before);
-    return rc != 0 ? rc : (int)n;
-}
-
-/* Takes slots up to the first incomplete one or, with k->holes, beyond it. Returns 0 or -errno. */
-static int take_slots(struct taking *k, bool closed)
-{
-    uint32_t i = k->c->taken;
-    int rc = 0;
-    while (i < k->limit && rc == 0) {
-        uint64_t head;
-        if (!slot_complete(k->slots + i, k->mark, &head)) {
-            if (!k->holes || (!closed && !any_complete(k->slots, i, k->limit, k->mark)))
-                break;
-            k->t->incomplete++;
-            i++;
-        } else if (EVENT_HEAD_FLAGS(head) & EVENT_FLAG_CONTINUED) {
-            i++; /* its first slot is incomplete */
-        } else {
-            int n = take_record(k, i, head);
-            if (n < 0)
-                rc = n;
-            else
-                i += (uint32_t)n;
-        }
-    }
-    k->c->taken = i;
-    return rc;
-}
-
 /* Takes slots, and notes in the chunk's header where this began and ended. If no slot is new, the
  * notes stay: they describe the rows that were stored last. */
-static int take_and_mark(struct taking *k, struct chunk_header *h, bool closed)
+static int take_and_mark(struct drain_taking *k, struct chunk_header *h, bool closed)
 {
     struct drain *d = k->d;
     uint32_t from = k->c->taken;
     uint64_t head;
-    if (from >= k->limit || (!k->holes && !slot_complete(k->slots + from, k->mark, &head)))
+    if (from >= k->limit || (!k->holes && !drain_slot_complete(k->slots + from, k->mark, &head)))
         return 0;
     if (!d->resumed)
         __atomic_store_n(&h->position[0], position_word(rankfile_next_row(d->file), from),
                          __ATOMIC_RELEASE);
-    int rc = take_slots(k, closed);
+    int rc = drain_take_slots(k, closed);
     if (!d->resumed) /* before any of these rows is committed */
         __atomic_store_n(&h->position[1], rankfile_next_row(d->file), __ATOMIC_RELEASE);
     return rc;
@@ -315,7 +190,7 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
     struct drain_chunk *c = &d->chunks[w->index];
     struct chunk_header *h = drain_chunk_header(d, w->index);
     uint32_t used = atomic_load(&h->used);
-    struct taking k = {
+    struct drain_taking k = {
         .d = d,
         .c = c,
         .t = &d->threads[w->thread],
@@ -335,7 +210,7 @@ static int take_chunk(struct drain *d, const struct candidate *w, bool holes)
         return rc;
     /* The writer was killed while it gave the chunk back: its slots are of the previous generation,
      * and all of them are stored. */
-    if (d->resumed && w->closed && !any_complete(k.slots, 0, k.limit, k.mark)) {
+    if (d->resumed && w->closed && !drain_any_complete(k.slots, 0, k.limit, k.mark)) {
         c->done = true;
         k.t->next_sequence = w->sequence + 1;
         return 0;
@@ -398,12 +273,17 @@ static int take_candidate(struct drain *d, const struct candidate *w, enum drain
     return rc;
 }
 
-static bool pool_is_empty(const struct drain *d)
+/* Returns true if no chunk is free, and if the next step will not free one either: all that are
+ * closed were taken or are blocked. */
+static bool program_may_wait(const struct drain *d)
 {
-    for (uint32_t i = 0; i < d->chunk_count; i++)
-        if (atomic_load_explicit(&drain_chunk_header(d, i)->state, memory_order_relaxed) ==
-            CHUNK_FREE)
+    for (uint32_t i = 0; i < d->chunk_count; i++) {
+        const struct drain_chunk *c = &d->chunks[i];
+        uint32_t state =
+            atomic_load_explicit(&drain_chunk_header(d, i)->state, memory_order_relaxed);
+        if (state == CHUNK_FREE || (state == CHUNK_CLOSED && !c->done && c->blocked_since == 0))
             return false;
+    }
     return true;
 }
 
@@ -431,7 +311,7 @@ int drain_step(struct drain *d, enum drain_mode mode, bool *moved)
         rc = values_process(d->values, mode == DRAIN_FINAL);
     if (rc == 0) {
         uint32_t held = give_back_stored(d, mode == DRAIN_FINAL, false);
-        if (mode != DRAIN_FINAL && held > 0 && (held > d->chunk_count / 2 || pool_is_empty(d))) {
+        if (mode != DRAIN_FINAL && held > 0 && (held > d->chunk_count / 2 || program_may_wait(d))) {
             rc = commit(d, true);
             if (rc == 0)
                 (void)give_back_stored(d, false, true);

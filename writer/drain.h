@@ -55,6 +55,8 @@ struct drain_region {
 /* First id of the strings that the writer adds; the ids of a stream's strings are smaller. */
 #define DRAIN_OWN_STRINGS UINT32_C(0x40000000)
 
+enum { DRAIN_PLAIN = 2048 };
+
 struct drain {
     const struct stream *stream;
     struct rankfile *file;
@@ -85,6 +87,9 @@ struct drain {
     uint64_t string_bytes;
     uint64_t damaged_chunks, last_clock;
     uint32_t metadata_done;
+    /* Codes of events that say nothing but themselves: no table is derived from them, and the file
+     * has their names. Each at its place, drain_plain_place(); 0: none yet. */
+    uint32_t plain[DRAIN_PLAIN];
     struct values *values; /* captured values; NULL: the run profiles none */
     bool resumed;          /* recover: the file has some of the stream's rows already */
     /* Number of rows that the file has already. 0: none; positions in chunk headers mean nothing
@@ -93,6 +98,12 @@ struct drain {
     uint64_t max_bytes; /* size limit of the file; 0: none */
     bool discard;       /* at the size limit: count events, do not store them */
 };
+
+/* Events of different models, categories and values have different places, but for a few. */
+static inline uint32_t drain_plain_place(uint32_t code)
+{
+    return (code >> 16 & 0xff) | ((code >> 8 ^ code << 1) & 7) << 8;
+}
 
 /* Rows and chunk headers in the mapping. The checked geometry keeps them inside of it. */
 static inline struct stream_thread *drain_thread_row(const struct drain *d, uint32_t i)
@@ -145,9 +156,10 @@ RT_MUST_CHECK int drain_end(struct drain *d);
 /* For recover: notes that the file has this path already. */
 void drain_has_path(struct drain *d, uint32_t path);
 
-/* Copies strings, call paths, later metadata and the thread table to the file. drain_step() does
- * this before each commit. */
-RT_MUST_CHECK int drain_copy_tables(struct drain *d);
+/* Copies strings, call paths, later metadata, new threads, ends of threads and what they dropped to
+ * the file and, with `update`, what else threads count. drain_step() does this before each commit,
+ * with `update` once a second: these counts may be behind /events if the writer is killed. */
+RT_MUST_CHECK int drain_copy_tables(struct drain *d, bool update);
 
 /* drain_profile.c: copies the profile of MPI calls to the file, if the run has one. drain_end()
  * does it too. drain_profile_init() returns 0 or -ENOMEM. */
@@ -159,6 +171,31 @@ RT_MUST_CHECK int drain_copy_profile(struct drain *d);
 RT_MUST_CHECK int drain_note_close(struct drain *d, const struct rt_fired *f);
 /* For recover: notes a window, in row `row` of /windows, that was open when the old file ended. */
 RT_MUST_CHECK int drain_resume_window(struct drain *d, const struct rt_window *w, uint64_t row);
+
+/* The slots of a chunk that are taken now. */
+struct drain_taking {
+    struct drain *d;
+    struct drain_chunk *c;
+    struct drain_thread *t;
+    struct event_slot *slots;
+    int32_t tid;
+    uint64_t sequence;
+    uint32_t limit, from; /* slots before `from` are in the file */
+    uint16_t mark;
+    bool holes; /* pass incomplete slots, and count them */
+};
+
+/* Reads the head of a slot. Returns true if the slot is complete in the chunk's generation. */
+static inline bool drain_slot_complete(const struct event_slot *slot, uint16_t mark, uint64_t *head)
+{
+    *head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
+    return mark != 0 && EVENT_HEAD_MARK(*head) == mark;
+}
+
+/* drain_slots.c: returns true if one of the slots from `i` on is complete. */
+bool drain_any_complete(const struct event_slot *slots, uint32_t i, uint32_t limit, uint16_t mark);
+/* Takes slots up to the first incomplete one or, with k->holes, beyond it. Returns 0 or -errno. */
+RT_MUST_CHECK int drain_take_slots(struct drain_taking *k, bool closed);
 
 /* drain_derive.c: derives rows of other tables from an event, which has row `row`. `more`: its
  * complete

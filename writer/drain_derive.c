@@ -207,6 +207,8 @@ int drain_derive(struct drain *d, struct drain_chunk *c, struct drain_thread *t,
     default:
         if (EVENT_IS_MPI_ENTER(e->code) || EVENT_IS_MPI_LEAVE(e->code))
             rc = rankfile_add_mpi_function(d->file, EVENT_MPI_FUNCTION(e->code));
+        if (rc == 0)
+            d->plain[drain_plain_place(e->code)] = e->code;
         break;
     }
     drain_follow_window(d, c, e);

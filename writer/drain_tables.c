@@ -207,10 +207,14 @@ static int copy_metadata(struct drain *d)
     return rc;
 }
 
-static int copy_thread(struct drain *d, uint32_t i)
+static int copy_thread(struct drain *d, uint32_t i, bool update)
 {
     struct stream_thread *s = drain_thread_row(d, i);
     struct table *t = &d->file->tables[SCHEMA_THREADS];
+    const struct rt_thread *last = &d->threads[i].written;
+    if (!update && i < table_rows(t) && atomic_load(&s->dropped) == last->dropped &&
+        atomic_load(&s->state) == last->state)
+        return 0;
     struct rt_thread row = {
         .thread = (int32_t)s->tid,
         .kernel_tid = s->kernel_tid,
@@ -240,7 +244,7 @@ static int copy_thread(struct drain *d, uint32_t i)
     return table_update(t, i, &row);
 }
 
-int drain_copy_tables(struct drain *d)
+int drain_copy_tables(struct drain *d, bool update)
 {
     int rc = copy_paths(d);
     if (rc == 0)
@@ -250,7 +254,7 @@ int drain_copy_tables(struct drain *d)
     uint32_t count = atomic_load(&d->stream->header->thread_count);
     count = count < d->thread_capacity ? count : d->thread_capacity;
     for (uint32_t i = 0; i < count && rc == 0; i++)
-        rc = copy_thread(d, i);
+        rc = copy_thread(d, i, update);
     return rc;
 }
 
@@ -282,7 +286,7 @@ int drain_end(struct drain *d)
     if (rc == 0)
         rc = drain_copy_profile(d);
     if (rc == 0)
-        rc = drain_copy_tables(d);
+        rc = drain_copy_tables(d, true);
     if (rc == 0 && atomic_load(&h->dropped_unthreaded) > 0)
         rc = drain_add_loss(d, RT_LOSS_UNTHREADED, -1, atomic_load(&h->dropped_unthreaded));
     if (rc == 0 && atomic_load(&h->strings_lost) > 0)

@@ -458,6 +458,10 @@ struct rt_recover_listener {
 RT_MUST_CHECK int rt_recover_dir(const char *dir, const struct rt_recover_listener *listener,
                                  struct rt_error *e);
 
+/* Returns the name of what compresses /events at a level of deflate: "ISA-L", "libdeflate", "zlib"
+ * or, at level 0, "nothing". */
+const char *rt_compressor(unsigned level);
+
 /* Builds DIR/regtrace.h5 from the complete rank files, or replaces it, atomically. Files that are
  * not complete are listed in /ranks and left out of the virtual datasets. */
 RT_MUST_CHECK int rt_index_build(const char *dir, struct rt_error *e);

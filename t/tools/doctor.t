@@ -13,6 +13,7 @@ for word in kernel streams clock rseq pidfd counters 'event names' ptrace limits
 done
 unlike "$out" '^broken' 'nothing is broken'
 like "$out" '^ok +trial +.*[1-9][0-9]* events, file closed' 'the trial recorded something'
+like "$out" '^ok +writer +/.*regtrace-writer; it compresses by (ISA-L$|zlib, .*libisal)' 'it says what the writer compresses by'
 like "$out" 'instructions can be counted|icount and uniform alarms are refused: .*[a-z]' 'it says whether instructions can be counted, or why not'
 # The findings are true of this machine.
 if "$REGTRACE" run --explain -control start:icount:100 | grep -q 'Would be refused'; then
@@ -41,6 +42,10 @@ if [ "$PYTHON" != no ]; then
 fi
 run 120 "$REGTRACE" doctor --json
 ok_run 'as JSON' "${PYTHON:-python3}" -c 'import json, sys; r = json.load(open(sys.argv[1])); assert r["works"] and len(r["findings"]) >= 16' "$T/.out"
+
+mkdir without && echo 'no library' >without/libisal.so.2
+run 120 env LD_LIBRARY_PATH="$T/without" "$REGTRACE" doctor
+like "$out" '^ok +writer .*; it compresses by zlib, .*libisal2' 'and that it goes without ISA-L'
 
 printf 'int main(void) { return 0; }\n' >p.c
 cc -static -o static p.c

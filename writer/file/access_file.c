@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* --- chunks ----------------------------------------------------------------------------------- */
 
@@ -38,38 +37,21 @@ static hid_t make_dataset(const struct rt_accesses *a, const char *name)
     return dataset;
 }
 
-/* Does what HDF5's shuffle filter does: writes the first bytes of all rows, then all second bytes,
- * ... */
-static void shuffle(const struct accesses_record *rows, uint8_t *planes)
-{
-    const uint8_t *from = (const uint8_t *)rows;
-    for (size_t byte = 0; byte < sizeof *rows; byte++)
-        for (size_t row = 0; row < ACCESSES_CHUNK; row++)
-            *planes++ = from[row * sizeof *rows + byte];
-}
-
 /* Makes the chunk as the file stores it: *bytes bytes at *out. Compresses it unless deflate is
  * 0. */
 static int pack(struct rt_accesses_rows *r, const void **out, size_t *bytes, struct rt_error *e)
 {
-    const size_t whole = ACCESSES_CHUNK * sizeof *r->rows;
-    uLongf room = compressBound((uLong)whole);
+    unsigned deflate = r->accesses->deflate;
     *out = r->rows;
-    *bytes = whole;
-    if (r->accesses->deflate == 0)
+    *bytes = ACCESSES_CHUNK * sizeof *r->rows;
+    if (deflate == 0)
         return 0;
-    if (r->planes == NULL)
-        r->planes = malloc(whole);
-    if (r->packed == NULL)
-        r->packed = malloc(room);
-    if (r->planes == NULL || r->packed == NULL)
+    if (r->packer == NULL)
+        r->packer = chunk_packer_make(ACCESSES_CHUNK, sizeof *r->rows, deflate);
+    if (r->packer == NULL)
         return channels_no_memory(e);
-    shuffle(r->rows, r->planes);
-    if (compress2(r->packed, &room, r->planes, (uLong)whole, (int)r->accesses->deflate) != Z_OK)
-        return channels_no_memory(e);
-    *out = r->packed;
-    *bytes = room;
-    return 0;
+    *bytes = chunk_packer_pack(r->packer, r->rows, ACCESSES_CHUNK, out);
+    return *bytes > 0 ? 0 : channels_no_memory(e);
 }
 
 static bool write_chunk(struct rt_accesses_rows *r, const void *stored, size_t bytes)
@@ -158,9 +140,8 @@ int rt_accesses_put(struct rt_accesses_rows *r, const struct accesses_record *li
 void rt_accesses_rest(struct rt_accesses_rows *r)
 {
     struct accesses_record *less = NULL;
-    free(r->planes);
-    free(r->packed);
-    r->planes = r->packed = NULL;
+    chunk_packer_free(r->packer);
+    r->packer = NULL;
     if (r->pending == 0)
         free(r->rows);
     else if ((less = realloc(r->rows, r->pending * sizeof *less)) == NULL)
@@ -216,8 +197,7 @@ static bool close_all(struct rt_accesses *a)
         struct rt_accesses_rows *r = a->rows[i];
         good = (r->dataset < 0 || H5Dclose(r->dataset) >= 0) && good;
         free(r->rows);
-        free(r->planes);
-        free(r->packed);
+        chunk_packer_free(r->packer);
         free(r);
     }
     if (a->group >= 0)

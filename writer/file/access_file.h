@@ -4,6 +4,7 @@
 #define REGTRACE_WRITER_FILE_ACCESS_FILE_H
 
 #include "writer/file/channels.h"
+#include "writer/file/chunk_packer.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@ struct rt_accesses_rows {
     size_t pending;
     struct accesses_record *rows; /* NULL: none */
     size_t room;
-    uint8_t *planes, *packed; /* buffers to compress a chunk; NULL: not allocated */
+    struct chunk_packer *packer; /* NULL: not allocated */
 };
 
 /* Returns the type of a row, in memory and in the file; negative on failure. */

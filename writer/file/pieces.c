@@ -19,6 +19,19 @@ int pieces_end(struct rt_piece *open, struct table *to)
     return rc;
 }
 
+/* Returns how many of `most` events, from the first on, are of the thread. */
+static size_t of_thread(const struct rt_event *events, size_t most, int32_t thread)
+{
+    enum { STEP = 8 };
+    size_t n = 0;
+    for (int32_t other = 0; other == 0 && n + STEP <= most; n += other == 0 ? STEP : 0)
+        for (size_t i = 0; i < STEP; i++)
+            other |= events[n + i].thread ^ thread;
+    while (n < most && events[n].thread == thread)
+        n++;
+    return n;
+}
+
 int pieces_add(struct rt_piece *open, struct table *to, const struct rt_event *events, size_t count,
                uint64_t first)
 {
@@ -29,10 +42,9 @@ int pieces_add(struct rt_piece *open, struct table *to, const struct rt_event *e
         if (open->rows == 0)
             *open = (struct rt_piece){
                 .row = first + i, .thread = events[i].thread, .first_clock = events[i].clock};
-        end = i + 1;
-        while (end < count && end - i < PIECES_LONGEST - open->rows &&
-               events[end].thread == open->thread)
-            end++;
+        size_t most =
+            PIECES_LONGEST - open->rows < count - i ? PIECES_LONGEST - open->rows : count - i;
+        end = i + of_thread(events + i, most, open->thread);
         open->rows += end - i;
         open->last_clock = events[end - 1].clock;
     }

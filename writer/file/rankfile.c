@@ -9,35 +9,71 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int rankfile_add(struct rankfile *f, const struct rt_event *event)
+struct rt_event *rankfile_room(struct rankfile *f, size_t count)
 {
-    if (f->row_count == f->row_room) {
-        size_t room = f->row_room == 0 ? 2 * SCHEMA_EVENT_CHUNK : 2 * f->row_room;
+    if (count > f->row_room - f->row_count) {
+        size_t least = f->row_count + count;
+        size_t room =
+            2 * f->row_room > 2 * SCHEMA_EVENT_CHUNK ? 2 * f->row_room : 2 * SCHEMA_EVENT_CHUNK;
+        room = room > least ? room : least;
         struct rt_event *grown = realloc(f->rows, room * sizeof *grown);
         if (grown == NULL)
-            return -ENOMEM;
+            return NULL;
         f->rows = grown;
         f->row_room = room;
     }
-    f->rows[f->row_count++] = *event;
+    return f->rows + f->row_count;
+}
+
+int rankfile_add(struct rankfile *f, const struct rt_event *event)
+{
+    struct rt_event *row = rankfile_room(f, 1);
+    if (row == NULL)
+        return -ENOMEM;
+    *row = *event;
+    rankfile_added(f, 1);
     return 0;
+}
+
+/* Writes a chunk of /events. Only the last chunk of a file has fewer rows than SCHEMA_EVENT_CHUNK.
+ */
+static int write_chunk(struct rankfile *f, const struct rt_event *rows, size_t count)
+{
+    struct table *events = &f->tables[SCHEMA_EVENTS];
+    uint64_t first = events->on_file;
+#if H5_VERSION_GE(1, 10, 3)
+    if (f->deflate == 0 && count == SCHEMA_EVENT_CHUNK)
+        return table_write_chunk(events, first, count, rows, count * sizeof *rows);
+    if (f->deflate != 0) {
+        if (f->packer == NULL)
+            f->packer = chunk_packer_make(SCHEMA_EVENT_CHUNK, sizeof *rows, f->deflate);
+        if (f->packer == NULL)
+            return -ENOMEM;
+        const void *packed;
+        size_t bytes = chunk_packer_pack(f->packer, rows, count, &packed);
+        return bytes > 0 ? table_write_chunk(events, first, count, packed, bytes) : -EIO;
+    }
+#endif
+    return table_write(events, first, rows, count);
 }
 
 /* Writes rows to /events in whole chunks. A reader that sees rows there ignores their copies in
  * /tail, by their row numbers. */
 static int write_chunks(struct rankfile *f, size_t count)
 {
-    struct table *events = &f->tables[SCHEMA_EVENTS];
+    struct table *pieces = &f->tables[SCHEMA_PIECES];
     for (size_t done = 0; done < count;) {
         size_t n = count - done < SCHEMA_EVENT_CHUNK ? count - done : SCHEMA_EVENT_CHUNK;
-        int rc = table_write(events, f->written + done, f->rows + done, n);
+        /* Before the packing, which displaces the rows from the cache. The pieces are written after
+         * the events, with the next rows of other tables. */
+        int rc = pieces_add(&f->piece, pieces, f->rows + done, n, f->written + done);
+        if (rc == 0)
+            rc = write_chunk(f, f->rows + done, n);
         if (rc != 0)
             return rc;
         done += n;
     }
-    int rc = table_flush(events);
-    if (rc == 0)
-        rc = pieces_add(&f->piece, &f->tables[SCHEMA_PIECES], f->rows, count, f->written);
+    int rc = table_flush(&f->tables[SCHEMA_EVENTS]);
     if (rc != 0)
         return rc;
     f->written += count;
@@ -140,8 +176,10 @@ int rankfile_finish(struct rankfile *f, const char *state, const char *end_reaso
 void rankfile_abandon(struct rankfile *f)
 {
     free(f->rows);
+    chunk_packer_free(f->packer);
     if (f->fd >= 0)
         (void)close(f->fd);
     f->rows = NULL;
+    f->packer = NULL;
     f->fd = -1;
 }

@@ -3,6 +3,7 @@
 #ifndef REGTRACE_WRITER_FILE_RANKFILE_H
 #define REGTRACE_WRITER_FILE_RANKFILE_H
 
+#include "writer/file/chunk_packer.h"
 #include "writer/file/pieces.h"
 
 /* Root attributes of a rank file. The caller owns the texts; they are read during the call only. */
@@ -28,10 +29,12 @@ struct rankfile {
     struct table tables[SCHEMA_TABLES];
     struct rt_event *rows; /* rows that are not in /events yet */
     size_t row_count, row_room;
-    size_t tail_count;     /* number of these rows that are in /tail */
-    uint64_t written;      /* rows in /events */
-    struct rt_piece piece; /* the last piece of /events, which may still grow */
-    int fd;                /* of the same file, for fstat */
+    size_t tail_count;           /* number of these rows that are in /tail */
+    uint64_t written;            /* rows in /events */
+    unsigned deflate;            /* level; 0: /events is not compressed */
+    struct chunk_packer *packer; /* NULL: no chunk was compressed yet */
+    struct rt_piece piece;       /* the last piece of /events, which may still grow */
+    int fd;                      /* of the same file, for fstat */
     bool swmr;
     bool mpi_known[RANKFILE_MPI_FUNCTIONS]; /* functions that are in /functions */
 };
@@ -60,6 +63,14 @@ static inline uint64_t rankfile_committed(const struct rankfile *f)
 /* Adds the two rows of an MPI function to /functions, at the first call of that function. Returns 0
  * or -ENOMEM. */
 RT_MUST_CHECK int rankfile_add_mpi_function(struct rankfile *f, uint32_t number);
+
+/* Returns room for `count` rows after the last one, or NULL if there is no memory. The caller
+ * writes rows there, and rankfile_added() appends them. */
+struct rt_event *rankfile_room(struct rankfile *f, size_t count) RT_MUST_CHECK;
+static inline void rankfile_added(struct rankfile *f, size_t count)
+{
+    f->row_count += count;
+}
 
 /* Appends one event, in memory. Returns 0 or -ENOMEM. */
 RT_MUST_CHECK int rankfile_add(struct rankfile *f, const struct rt_event *event);

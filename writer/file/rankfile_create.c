@@ -238,7 +238,7 @@ int rankfile_create(struct rankfile *f, const char *path, const struct rankfile_
                     const char *metadata, size_t metadata_bytes, unsigned deflate, bool swmr,
                     struct rt_error *e)
 {
-    *f = (struct rankfile){.file = -1, .fd = -1, .swmr = swmr};
+    *f = (struct rankfile){.file = -1, .fd = -1, .swmr = swmr, .deflate = deflate};
     errno = 0;
     hid_t access = schema_file_access();
     f->file = access < 0 ? -1 : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);

@@ -226,14 +226,14 @@ uint32_t schema_sum(const uint64_t *words, size_t count)
 
 uint32_t schema_tail_check(const struct rt_tail_row *row)
 {
-    const struct rt_event *e = &row->event;
+    const struct rt_event e = row->event;
     const uint64_t words[] = {
         row->row,
-        e->clock,
-        e->code | (uint64_t)(uint32_t)e->thread << 32,
-        (uint32_t)e->window | (uint64_t)e->cpu << 32 | (uint64_t)e->flags << 48,
-        e->a,
-        e->b,
+        e.clock,
+        e.code | (uint64_t)(uint32_t)e.thread << 32,
+        (uint32_t)e.window | (uint64_t)e.cpu << 32 | (uint64_t)e.flags << 48,
+        e.a,
+        e.b,
     };
     return schema_sum(words, COUNT(words));
 }

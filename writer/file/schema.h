@@ -16,8 +16,9 @@
 /* /tail: rows that do not fill a chunk of /events yet. `row` is the number that the row will have
  * in /events; a row below the length of /events is stale. The tail is overwritten in place. A
  * writer that is killed while it writes may leave a torn row: its beginning is of one row and its
- * end of another, with a page boundary between. Then `check` does not fit. */
-struct rt_tail_row {
+ * end of another, with a page boundary between. Then `check` does not fit. No padding, as in the
+ * file: HDF5 clears a buffer of 1 MiB for each write of rows that it has to convert. */
+struct __attribute__((packed, aligned(4))) rt_tail_row {
     uint64_t row;
     struct rt_event event;
     uint32_t check; /* schema_tail_check() */

@@ -67,15 +67,22 @@ int table_update(struct table *t, uint64_t row, const void *data)
     return 0;
 }
 
+static bool grow(struct table *t, hsize_t rows)
+{
+    if (rows > t->on_file) {
+        if (H5Dset_extent(t->dataset, &rows) < 0)
+            return false;
+        t->on_file = rows;
+    }
+    return true;
+}
+
 int table_write(struct table *t, uint64_t first, const void *rows, size_t count)
 {
-    hsize_t start = first, n = count, extent = first + count;
+    hsize_t start = first, n = count;
     errno = 0;
-    if (extent > t->on_file) {
-        if (H5Dset_extent(t->dataset, &extent) < 0)
-            return io_error();
-        t->on_file = extent;
-    }
+    if (!grow(t, first + count))
+        return io_error();
     hid_t space = H5Dget_space(t->dataset);
     hid_t memory = H5Screate_simple(1, &n, NULL);
     herr_t bad = -1;
@@ -90,6 +97,20 @@ int table_write(struct table *t, uint64_t first, const void *rows, size_t count)
     t->dirty = true;
     return rc;
 }
+
+#if H5_VERSION_GE(1, 10, 3)
+int table_write_chunk(struct table *t, uint64_t first, size_t count, const void *packed,
+                      size_t bytes)
+{
+    hsize_t start = first;
+    errno = 0;
+    if (!grow(t, first + count) ||
+        H5Dwrite_chunk(t->dataset, H5P_DEFAULT, 0, &start, bytes, packed) < 0)
+        return io_error();
+    t->dirty = true;
+    return 0;
+}
+#endif
 
 int table_flush(struct table *t)
 {

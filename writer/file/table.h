@@ -38,6 +38,14 @@ RT_MUST_CHECK int table_update(struct table *t, uint64_t row, const void *data);
  * if needed. Returns 0 or -errno (-EIO if the file system gave none). */
 RT_MUST_CHECK int table_write(struct table *t, uint64_t first, const void *rows, size_t count);
 
+#if H5_VERSION_GE(1, 10, 3)
+/* Writes a chunk that is packed as the dataset's filters would pack it. `first`: its first row;
+ * `count`: its rows, with which the dataset ends. Returns 0 or -errno (-EIO if the file system gave
+ * none). */
+RT_MUST_CHECK int table_write_chunk(struct table *t, uint64_t first, size_t count,
+                                    const void *packed, size_t bytes);
+#endif
+
 /* Makes everything visible to readers. Returns 0 or -errno (-EIO if the file system gave none). */
 RT_MUST_CHECK int table_flush(struct table *t);
 

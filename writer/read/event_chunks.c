@@ -3,6 +3,8 @@
  * the last few. */
 #include "writer/read/event_chunks.h"
 
+#include "writer/file/byte_planes.h"
+
 #include <stdlib.h>
 #include <string.h>
 #ifdef HAVE_LIBDEFLATE
@@ -158,81 +160,6 @@ static bool inflate_stored(struct chunks *c, size_t bytes, void *out)
 #endif
 }
 
-/* Undoes the shuffle filter for one row. The planes hold the first bytes of all rows, then all
- * second bytes, ... */
-static inline void gather_row(const struct chunks *c, const uint8_t *planes, uint64_t row,
-                              struct rt_event *out)
-{
-    uint8_t *to = (uint8_t *)&out[row];
-    for (size_t i = 0; i < sizeof *out; i++)
-        to[i] = planes[i * c->rows + row];
-}
-
-#if defined __has_builtin
-#if __has_builtin(__builtin_shufflevector)
-#define HAVE_INTERLEAVE 1
-#endif
-#endif
-
-#ifdef HAVE_INTERLEAVE
-typedef uint8_t v8 __attribute__((vector_size(16)));
-typedef uint16_t v16 __attribute__((vector_size(16)));
-typedef uint32_t v32 __attribute__((vector_size(16)));
-
-/* Take the elements of two vectors in turn: FIRST of their first halves, LAST of their second
- * halves. */
-#define FIRST8(a, b)                                                                               \
-    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define LAST8(a, b)                                                                                \
-    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#define FIRST16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define LAST16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#define FIRST32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define LAST32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-
-/* Writes eight bytes of each of two rows. */
-static inline void put_two(uint8_t *to, v32 two)
-{
-    memcpy(to, &two, 8);
-    memcpy(to + sizeof(struct rt_event), (const uint8_t *)&two + 8, 8);
-}
-
-static inline void put_four(uint8_t *to, v16 low, v16 high)
-{
-    put_two(to, FIRST32((v32)low, (v32)high));
-    put_two(to + 2 * sizeof(struct rt_event), LAST32((v32)low, (v32)high));
-}
-
-/* Writes eight bytes of each of 16 rows, from eight planes. */
-static inline void gather_16(const uint8_t *planes, uint64_t stride, uint8_t *to)
-{
-    v8 p[8];
-    for (unsigned i = 0; i < 8; i++)
-        memcpy(&p[i], planes + i * stride, sizeof p[i]);
-    v16 a = (v16)FIRST8(p[0], p[1]), b = (v16)FIRST8(p[2], p[3]), c = (v16)FIRST8(p[4], p[5]),
-        d = (v16)FIRST8(p[6], p[7]);
-    put_four(to, FIRST16(a, b), FIRST16(c, d));
-    put_four(to + 4 * sizeof(struct rt_event), LAST16(a, b), LAST16(c, d));
-    a = (v16)LAST8(p[0], p[1]), b = (v16)LAST8(p[2], p[3]), c = (v16)LAST8(p[4], p[5]),
-    d = (v16)LAST8(p[6], p[7]);
-    put_four(to + 8 * sizeof(struct rt_event), FIRST16(a, b), FIRST16(c, d));
-    put_four(to + 12 * sizeof(struct rt_event), LAST16(a, b), LAST16(c, d));
-}
-#endif
-
-static void gather(const struct chunks *c, const uint8_t *planes, struct rt_event *out)
-{
-    uint64_t row = 0;
-#ifdef HAVE_INTERLEAVE
-    _Static_assert(sizeof(struct rt_event) % 8 == 0, "eight planes at a time");
-    for (; row + 16 <= c->rows; row += 16)
-        for (size_t i = 0; i < sizeof *out; i += 8)
-            gather_16(planes + i * c->rows + row, c->rows, (uint8_t *)&out[row] + i);
-#endif
-    for (; row < c->rows; row++)
-        gather_row(c, planes, row, out);
-}
-
 static bool decode(struct chunks *c, uint64_t number, struct rt_event *out)
 {
     size_t bytes = read_stored(c, number);
@@ -246,7 +173,7 @@ static bool decode(struct chunks *c, uint64_t number, struct rt_event *out)
         whole = to;
     }
     if (c->shuffled)
-        gather(c, whole, out);
+        byte_planes_join(whole, c->rows, c->rows, sizeof *out, out);
     else if (whole != out)
         memcpy(out, whole, c->bytes);
     return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Counts the events of each thread anew.
  *
- * Rows of /threads are written before the events that they count, over their previous contents. If
- * the writer was killed in between, or if a row of the tail is torn, they are ahead of /events. */
+ * Rows of /threads are written over their previous contents, some before the events that they count
+ * and some up to a second later. If the writer was killed in between, or if a row of the tail is
+ * torn, they differ from /events. */
 #include "writer/repair/old_threads.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replaces the writer program: runs BENCH_WRITER with the same arguments and descriptors, and
- * appends its peak memory in KiB as a line to BENCH_PEAK. */
+ * appends a line to BENCH_PEAK: its peak memory in KiB and its processor time in microseconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -25,6 +25,8 @@ int main(int argc, char **argv)
     FILE *f = fopen(peak, "a");
     if (f == NULL)
         return 4;
-    fprintf(f, "%ld\n", usage.ru_maxrss);
+    fprintf(f, "%ld %ld\n", usage.ru_maxrss,
+            (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000L + usage.ru_utime.tv_usec +
+                usage.ru_stime.tv_usec);
     return fclose(f) != 0;
 }

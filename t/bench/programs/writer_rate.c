@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sustained rate from the recorder to a closed HDF5 file: one thread records as fast as it can,
- * with and without deflate. Prints a line for each: events, ns an event, the share of waiting for
- * the writer, bytes an event.
+ * with and without deflate. Prints a line for each: ns an event, the share of waiting for the
+ * writer, bytes an event, the processor time of the program and of the writer in ns an event.
  *
  * writer_rate WRITER [EVENTS [ROUNDS]]; the files go to TMPDIR. */
 #include "t/writer/producer.h"
@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 struct result {
     double ns, waiting_share, bytes, close_ms;
+    double program, writer; /* processor time, ns an event */
     uint64_t dropped;
 };
 
@@ -28,6 +30,14 @@ static void record(uint64_t n)
                             peer | UINT64_C(7) << 32, bytes | UINT64_C(1) << 48);
         (void)recorder_emit(&recorder_self, EVENT_MPI_LEAVE(40 + peer % 3), 0, 0);
     }
+}
+
+static double processor_ns(int who)
+{
+    struct rusage u;
+    (void)getrusage(who, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e9 +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e3;
 }
 
 static void measure(const char *writer, const char *level, uint64_t n, struct result *out)
@@ -45,7 +55,9 @@ static void measure(const char *writer, const char *level, uint64_t n, struct re
     producer_attach(&p);
     const struct stream_thread *row = &stream_threads(&p.stream)[0];
     uint64_t began = clock_monotonic_ns(), ticks = clock_ticks();
+    double busy = processor_ns(RUSAGE_THREAD);
     record(n);
+    busy = processor_ns(RUSAGE_THREAD) - busy;
     uint64_t took = clock_monotonic_ns() - began;
     ticks = clock_ticks() - ticks;
     uint64_t waited = atomic_load(&((struct stream_thread *)(uintptr_t)row)->wait_ticks);
@@ -60,6 +72,8 @@ static void measure(const char *writer, const char *level, uint64_t n, struct re
                         .close_ms = (double)(clock_monotonic_ns() - began - took) / 1e6,
                         .dropped = atomic_load(&((struct stream_thread *)(uintptr_t)row)->dropped)};
     (void)waitpid(p.writer, NULL, 0);
+    out->program = busy / (double)n;
+    out->writer = processor_ns(RUSAGE_CHILDREN) / (double)n;
     (void)snprintf(path, sizeof path, "rm -rf '%s'", dir);
     if (system(path) != 0)
         exit(99);
@@ -104,13 +118,14 @@ int main(int argc, char **argv)
             (void)close(pair[0]);
             (void)waitpid(pid, NULL, 0);
         }
-    printf("%-9s %12s %12s %14s %10s %12s %8s\n", "deflate", "ns/event", "events/s", "waiting",
-           "bytes", "close ms", "dropped");
+    printf("%-9s %12s %12s %14s %10s %10s %10s %12s %8s\n", "deflate", "ns/event", "events/s",
+           "waiting", "bytes", "program", "writer", "close ms", "dropped");
     for (int k = 0; k < 2; k++) {
         qsort(results[k], (size_t)rounds, sizeof results[k][0], by_ns);
         const struct result *m = &results[k][rounds / 2];
-        printf("%-9s %12.1f %12.0f %13.1f%% %10.1f %12.1f %8llu\n", levels[k], m->ns, 1e9 / m->ns,
-               100 * m->waiting_share, m->bytes, m->close_ms, (unsigned long long)m->dropped);
+        printf("%-9s %12.1f %12.0f %13.1f%% %10.2f %10.1f %10.1f %12.1f %8llu\n", levels[k], m->ns,
+               1e9 / m->ns, 100 * m->waiting_share, m->bytes, m->program, m->writer, m->close_ms,
+               (unsigned long long)m->dropped);
     }
     return 0;
 }
