@@ -97,6 +97,11 @@ static uint64_t sum(const uint64_t counts[UNMATCHED_REASONS])
     return all;
 }
 
+uint64_t message_pairs_lone_receives(const struct message_pairs *p)
+{
+    return sum(p->unmatched.receives);
+}
+
 void message_pairs_print(FILE *out, const struct message_pairs *p, uint64_t collectives)
 {
     const struct unmatched *u = &p->unmatched;
@@ -114,16 +119,15 @@ void message_pairs_print(FILE *out, const struct message_pairs *p, uint64_t coll
                 out, "  %" PRIu64 " sends and %" PRIu64 " receives could not be matched (%s)\n",
                 u->sends[i], u->receives[i], unmatched_text((enum unmatched_reason)i));
     if (u->sends[UNMATCHED_ALONE] + u->receives[UNMATCHED_ALONE] > 0)
-        (void)fputs("  Waits for them are in no table above: let windows begin earlier or end "
-                    "later, so that they have both sides.\n",
+        (void)fputs("  Waits for them are in no table above: longer windows, and a report of all "
+                    "ranks, have more of both sides.\n",
                     out);
     if (collectives > 0)
-        (void)fprintf(
-            out,
-            "  %" PRIu64
-            " collective calls could not be compared between ranks (other ranks of their "
-            "communicator made them in no window, or are of another world)\n",
-            collectives);
+        (void)fprintf(out,
+                      "  %" PRIu64
+                      " collective calls could not be compared between ranks (other ranks of their "
+                      "communicator made them in no window, or are of another world)\n",
+                      collectives);
 }
 
 /* --- as JSON ---------------------------------------------------------------------------------- */

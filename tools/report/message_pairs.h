@@ -30,6 +30,8 @@ bool message_pairs_add(struct message_pairs *p, const struct message *m);
 /* Adds a send or a receive without a partner, if it is in the windows. */
 void message_pairs_add_lone(struct message_pairs *p, const struct unmatched_end *x);
 void message_pairs_free(struct message_pairs *p);
+/* Returns how many receives in the windows have no partner. */
+uint64_t message_pairs_lone_receives(const struct message_pairs *p);
 
 /* Prints a table of pairs; then, what has no partner, or that all has one. collectives: calls that
  * could not be compared between ranks. */

@@ -417,6 +417,12 @@ void report_print_critical_path(FILE *out, struct report *r, size_t top, bool al
         (void)fprintf(out, "%s\nThe critical path is unknown: %s\n", r->dir, why_not);
     else
         report_critical_path_print(out, r, &w->causes, &w->names, top, all);
+    uint64_t lone = w != NULL ? message_pairs_lone_receives(&w->pairs) : 0;
+    if (why_not == NULL && lone > 0)
+        (void)fprintf(out,
+                      "Waits in %" PRIu64 " receives are not known, and count as time in MPI: "
+                      "their messages could not be matched.\n",
+                      lone);
 }
 
 /* --- as JSON ---------------------------------------------------------------------------------- */

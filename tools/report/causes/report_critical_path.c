@@ -185,7 +185,7 @@ void report_critical_path_print(FILE *out, struct report *r, const struct report
                     out);
     }
     if (partial > 0)
-        (void)fprintf(out, "%zu windows are left out, as not all ranks have them.\n", partial);
+        (void)fprintf(out, "Not all ranks have %zu of the windows, which are left out.\n", partial);
     if (broken > 0)
         (void)fprintf(out,
                       "The path is broken at %" PRIu64 " waits for calls in other windows or of "
