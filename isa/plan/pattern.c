@@ -48,8 +48,7 @@ void pattern_enters(struct plan *p, const struct request *q)
         if (is_meant(q, m, &m->symbols[i]) && code_at(p->code, m->symbols[i].address) != NULL)
             plan_add_site(p, m->symbols[i].address, 0);
     if (p->site_count == 0 && q->kind == REQUEST_FUNCTIONS)
-        (void)plan_say(p,
-                       "it matches the name of no function; inlined functions have no entry");
+        (void)plan_say(p, "it matches the name of no function; inlined functions have no entry");
 }
 
 /* A function without a name matches by its address. */

@@ -117,8 +117,8 @@ static size_t isal_blocks(struct chunk_packer *p, const uint8_t *bytes, size_t c
 /* Bytes of planes. Planes of fewer ones are not worth blocks of their own. */
 enum { PLANE_LEAST = 1024, TRIAL = PLANE_LEAST };
 
-/* Returns whether ISA-L would find nothing in a plane. Most planes have few values and need no trial.
- * `to`: room for the trial. */
+/* Returns whether ISA-L would find nothing in a plane. Most planes have few values, and need no
+ * trial. `to`: room for the trial. */
 static bool is_random(struct chunk_packer *p, const uint8_t *plane, uint8_t *to, size_t room)
 {
     enum { SAMPLES = 256, FEW = 128 }; /* 162 values are usual if all are equally likely */

@@ -8,12 +8,7 @@ import re
 import sys
 
 from browser import Browser
-
-UNITS = {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9}
-
-
-def ok(good, what, why):
-    print(f"ok|{what}" if good else f"no|{what}|{why}")
+from page_checks import UNITS, ok
 
 
 def main():

@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 }
 END_OF_SOURCE
 # Prints for each report which rank has most of the costs, and most of the path, which on a busy
-# machine need not be the slow one; then whether the path is at most as long as the time that passed.
+# machine need not be the slow one; then whether the path is no longer than the time that passed.
 cat >"$T/shares.py" <<'END_OF_SCRIPT'
 import json, sys
 for name in sys.argv[1:]:
