@@ -50,15 +50,17 @@ static int enter(struct messages *m, const struct stream_record *r, struct messa
     return rc;
 }
 
-/* MPI_Request_free: a receive stays open, what it gets is never known. */
+/* MPI_Request_free: a receive stays open, what it gets is never known. An inactive persistent
+ * request may have the handle of an older one that another thread's call has completed, but not
+ * recorded yet. */
 static void release(struct messages *m, uint32_t process, uint64_t request, int64_t ns)
 {
-    struct message_process *p = &m->processes[process];
-    for (int kind = ACTIVE; kind <= PARAMETERS; kind++) {
-        struct handle_entry **at = handles_find(&p->handles, kind, request, ns);
-        if (at != NULL)
-            (void)handles_take(at);
-    }
+    struct handles *handles = &m->processes[process].handles;
+    struct handle_entry **at = handles_find(handles, PARAMETERS, request, ns);
+    int64_t made = at != NULL ? handles_take(at).ns : INT64_MIN;
+    at = handles_find(handles, ACTIVE, request, ns);
+    if (at != NULL && (*at)->ns >= made)
+        (void)handles_take(at);
 }
 
 static int leave_request(struct messages *m, const struct stream_record *r, struct call_frame *f,

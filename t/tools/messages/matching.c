@@ -358,6 +358,11 @@ static const struct script scripts[] = {
      "16 0 > Start 0 0 0 1; 17 0 s 51; 18 0 < Start 0; 20 0 . 51;"
      "30 2 > Recv 0 8 999 1; 31 2 ! 0 0 8 100; 32 2 < Recv 0",
      "16-30", 0, 0},
+    {"... freed by another thread, with the handle of a receive that is complete, but not recorded "
+     "so",
+     "10 0 = Send 1 7 100 0; 20 2 = Irecv 0 7 999 61; 22 2 > Wait 0 0 0 0;"
+     "24 3 = Recv_init 0 8 999 61; 26 3 = Request_free 0 0 0 61; 30 2 ! 61 0 7 100; 31 2 < Wait 0",
+     "10-20", 0, 0},
     {"a matched probe takes the first, though it is received last",
      TWO_SENDS "20 2 = Mprobe 0 7 0 71; 22 2 > Recv 0 7 999 1; 23 2 ! 0 0 7 100; 24 2 < Recv 0;"
                "30 2 > Mrecv 0 0 0 1; 31 2 m 71; 32 2 ! 0 0 7 100; 33 2 < Mrecv 0",
