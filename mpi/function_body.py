@@ -45,15 +45,15 @@ class Body:
             return f"mpi_handle_element({kind}, {self.word(name)}, 0, {self.fortran})"
         return f"mpi_handle_argument({HANDLE[self.kind(name)]}, {self.word(name)}, {self.fortran})"
 
-    def holder(self):
-        """C expression for the window or file of a call that names no communicator; else None."""
-        if "win" in self.f.roles:
-            return self.handle(self.f.roles["win"])
-        return (
-            f"mpi_file_holder({self.handle(self.f.roles['file'])})"
-            if "file" in self.f.roles
-            else None
-        )
+    def holder(self, new=""):
+        """C expression for the window or file of a call that names no communicator, or with "new"
+        for the one that it makes; None: there is none."""
+        roles, star = self.f.roles, "*" if new else ""
+        if new + "win" in roles:
+            return self.handle(star + roles[new + "win"])
+        if new + "file" in roles:
+            return f"mpi_file_holder({self.handle(star + roles[new + 'file'])})"
+        return None
 
     def message(self, role):
         return f"mpi_message_at({self.word(self.f.roles[role].lstrip('*'))}, {self.fortran})"

@@ -2,7 +2,6 @@
 """What wrappers do outside recording windows as well, for generate.py."""
 from function_body import Body, request_kind
 
-
 # How functions make a communicator that are no call of all ranks of its parent, or that are not
 # complete when they return (enum mpi_comm_making).
 MAKING = {
@@ -18,8 +17,8 @@ MAKING = {
 def follows(body):
     """(before, after): code that must run outside recording windows as well.
 
-    It follows how communicators, types and windows of one-sided communication are made and freed,
-    the ends of sessions, and persistent requests."""
+    It follows how communicators, types, files and windows of one-sided communication are made
+    and freed, the ends of sessions, and persistent requests."""
     f = body.f
     idup = f.name.startswith("Comm_idup")
     if "newcomm" in f.roles or idup:
@@ -31,13 +30,8 @@ def follows(body):
         tag = f"(int){body.number('tag')}" if "tag" in f.roles else "-1"
         made = body.handle("*newcomm" if idup else "*" + f.roles["newcomm"])
         return before, ["if (result == 0)", f"    mpi_comm_made(made_of, {made}, {how}, {tag});"]
-    if "newwin" in f.roles:
-        made, of = body.handle("*" + f.roles["newwin"]), body.handle(f.roles["comm"])
-        return [], ["if (result == 0)", f"    mpi_holder_made({made}, {of});"]
-    if "newfile" in f.roles:
-        made, of = f"mpi_file_holder({body.handle('*' + f.roles['newfile'])})", body.handle(
-            f.roles["comm"]
-        )
+    if body.holder("new") is not None:
+        made, of = body.holder("new"), body.handle(f.roles["comm"])
         return [], ["if (result == 0)", f"    mpi_holder_made({made}, {of});"]
     if f.name in ("Win_free", "File_close"):
         return (

@@ -11,69 +11,25 @@ HANDLE = {
     "file": "MPI_HANDLE_FILE",
 }
 WIDE = {"count64", "aint", "offset"}
-KINDS = (
-    set(HANDLE)
-    | WIDE
-    | {
-        "int",
-        "buf",
-        "string",
-        "status",
-        "pointer",
-        "function",
-        "group",
-        "info",
-        "op",
-        "errhandler",
-        "message",
-        "session",
-    }
+KINDS = set(HANDLE) | WIDE
+KINDS |= set(
+    "int buf string status pointer function group info op errhandler message session".split()
 )
-ROLES = {
-    "peer",
-    "tag",
-    "comm",
-    "bytes",
-    "in_place",
-    "request",
-    "uses",
-    "complete",
-    "starts",
-    "newcomm",
-    "frees",
-    "message",
-    "takes",
-    "source",
-    "rtag",
-    "room",
-    "special",
-    "fortran",
-    "c_only",
-    "win",
-    "newwin",
-    "file",
-    "newfile",
-    "sends",
-    "receives",
-    "waits",
-    "initializes",
-    "partitioned",
-}
+# Roles that name an argument, and the others.
+NAMING = (
+    "peer tag comm request uses newcomm frees message takes source rtag win newwin file newfile"
+)
+NAMING = NAMING.split()
+ROLES = set(NAMING) | set("bytes in_place complete starts room special fortran c_only".split())
+ROLES |= set("sends receives waits initializes partitioned".split())
 # A large-count function has these roles of the small one.
 OF_SMALL = ("sends", "receives", "waits", "file", "initializes")
 VALUES = {
     "receives": {"in_call", "later"},
     "partitioned": {"sends", "receives"},
-    "waits": {
-        "messages",
-        "first_message",
-        "found_message",
-        "receiver",
-        "ranks",
-        "all_ranks",
-        "ranks_later",
-        "members",
-    },
+    "waits": set(
+        "messages first_message found_message receiver ranks all_ranks ranks_later members".split()
+    ),
 }
 # What "use mpi" has a second time, for arguments of type(c_ptr) (MPI-3.1, 8.2 and 11.2).
 CPTR = {"Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query"}
@@ -102,23 +58,7 @@ class Function:
             if len(argument) != 2 or re.sub(r"[*]$|\[\]$", "", argument[1]) not in KINDS:
                 sys.exit(f"{where}: bad argument {argument}")
         self.index = {name: i for i, (name, _) in enumerate(self.arguments)}
-        for role in (
-            "peer",
-            "tag",
-            "comm",
-            "request",
-            "uses",
-            "newcomm",
-            "frees",
-            "message",
-            "takes",
-            "source",
-            "rtag",
-            "win",
-            "newwin",
-            "file",
-            "newfile",
-        ):
+        for role in NAMING:
             if role in self.roles and self.roles[role].lstrip("*") not in self.index:
                 sys.exit(f"{where}: {role} names no argument")
         for role, values in VALUES.items():

@@ -127,8 +127,8 @@ def make_doc(functions, _):
     out = "# MPI functions and what is recorded of them\n\n"
     out += (
         "Made from `mpi/functions.list`. Every function but MPI_Pcontrol (a mark), MPI_Aint_add "
-        "and MPI_Aint_diff is recorded with its begin and end, in C and Fortran (`mpif.h`, `use mpi`, "
-        "`mpi_f08`); the columns say which arguments give the event's fields.\n"
+        "and MPI_Aint_diff is recorded with its begin and end, in C and Fortran (`mpif.h`, "
+        "`use mpi`, `mpi_f08`); the columns say which arguments give the event's fields.\n"
         "Bytes are those that the call's own rank puts in (the room offered, for receives and "
         "reads).\n\n"
     )
