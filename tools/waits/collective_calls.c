@@ -135,23 +135,24 @@ static int meet(struct collective_calls *c, const struct meeting_call *call)
 int collective_calls_enter(struct collective_calls *c, const struct stream_record *r,
                            uint32_t function, bool is_nested)
 {
-    uint32_t side, process = comms_process_of(c->comms, r->stream);
-    uint32_t id = (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm);
-    uint32_t comm = comms_find(c->comms, process, id, &side);
-    uint64_t number;
+    uint32_t process = comms_process_of(c->comms, r->stream);
+    bool is_cut = (r->event.flags & EVENT_FLAG_CUT) != 0;
     if (!is_nested)
-        c->makings[r->stream] = (struct making){.begin = r->ns,
-                                                .window = r->event.window,
-                                                .function = (uint16_t)function,
-                                                .is_open = c->how[function] == MAKES_COMM &&
-                                                           (r->event.flags & EVENT_FLAG_CUT) == 0};
+        c->makings[r->stream] =
+            (struct making){.begin = r->ns,
+                            .window = r->event.window,
+                            .function = (uint16_t)function,
+                            .is_open = c->how[function] == MAKES_COMM && !is_cut};
     if ((c->how[function] != AT_ONCE && c->how[function] != LATER) ||
         (c->is_new[function] && !c->all_numbered[process]))
         return 0;
+    uint32_t side, id = (uint32_t)EVENT_GET(&r->event, EV_MPI_ENTER, comm);
+    uint32_t comm = comms_find(c->comms, process, id, &side);
+    uint64_t number;
     bool has_number = comm != NO_COMM && number_call(c, r, id, comm, &number);
     if (is_nested)
         return 0;
-    if (!has_number || (r->event.flags & EVENT_FLAG_CUT) != 0) {
+    if (!has_number || is_cut) {
         c->left += c->windows == NULL || window_span_has(c->windows, r->event.window);
         return 0;
     }
