@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Makes rows of the slots of a chunk: quickly of those that most slots are, and of any other with
- * all that belongs to it. */
+ * Turns the slots of a chunk into rows. Most slots are one event and nothing else: a short loop
+ * takes them. The others may be part of a longer record, or change tables. */
 #include "writer/drain.h"
 
 #include "base/format/event_fields.h"

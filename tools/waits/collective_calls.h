@@ -32,7 +32,7 @@ void collective_calls_ready(struct collective_calls *c, const struct stream_reco
 /* Takes EV_MPI_COMPLETE in the thread's call of that function, which began at `begin`. */
 void collective_calls_complete(struct collective_calls *c, const struct stream_record *r,
                                uint32_t function, int64_t begin);
-/* A window of the thread opens: its numbers are told anew. */
+/* A window of the thread opens. The recording gives the numbers of its calls anew. */
 void collective_calls_window(struct collective_calls *c, uint32_t stream);
 /* The thread's window closes, or events are missing. */
 void collective_calls_forget(struct collective_calls *c, uint32_t stream);

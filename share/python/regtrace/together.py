@@ -100,8 +100,8 @@ class Together:
 
         parallel_efficiency = load_balance * communication_efficiency; communication_efficiency =
         serialisation * transfer. NaN if unknown, with a warning that says why. useful_ns: time
-        outside MPI, of all processes together, also of those that call no MPI in a window;
-        most_useful_ns and most_useful_rank: of the process that has most.
+        outside MPI, of all processes together. A process counts in a window in which it calls no
+        MPI, too. most_useful_ns and most_useful_rank: of the process that has most.
         """
         frame = comparison.efficiency_rows([self], 2)
         return frame[[c for c in frame if c != "run" and not c.endswith("_scaling")]]

@@ -175,9 +175,10 @@ static const char *where_of(const struct pmu_sample_spec *spec)
 
 const char *hot_why_none(const struct hot *h)
 {
-    return h->asked[0] == '\0'  ? "the run was not sampled (regtrace run -sample cpu:10ms)"
-           : spec_of(h).in_gaps ? "none fell where they were asked for (a shorter period has more)"
-                                : "none fell into windows (a shorter period has more)";
+    return h->asked[0] == '\0' ? "the run was not sampled (regtrace run -sample cpu:10ms)"
+           : spec_of(h).in_gaps
+               ? "none fell into the time to be sampled (a shorter period has more)"
+               : "none fell into windows (a shorter period has more)";
 }
 
 void hot_print_text(FILE *out, const struct hot *h, size_t top)
